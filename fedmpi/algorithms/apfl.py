@@ -15,7 +15,7 @@ once more, and gains 0.02 alpha. It scores the mixture with the client's own w, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -37,11 +37,11 @@ class ApflOptions(AlgorithmOptions):
 class Apfl(Algorithm):
     """One global model as FedAvg's; each client mixes it with a model of its own."""
 
-    name: ClassVar[str] = "apfl"
-    paper: ClassVar[str] = "Deng et al., arXiv:2003.13461, 2020, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = ApflOptions
+    name = "apfl"
+    paper = "Deng et al., arXiv:2003.13461, 2020, Algorithm 1"
+    Options = ApflOptions
     options: ApflOptions
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """Return v and alpha."""

@@ -30,6 +30,8 @@ from fedmpi.store.schema import Field
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Model = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.float32]
+Fields = tuple[Field, ...]
 
 
 class AlgorithmOptions(Options):
@@ -214,7 +216,7 @@ class Algorithm:
         """Return what all clients get from the server, by name, each float32; by default nothing."""
         return {}
 
-    def fields(self, num_clients: int) -> tuple[Field, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return fields of the record beside the common ones; `decide` records their values."""
         return ()
 

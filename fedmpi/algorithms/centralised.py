@@ -6,14 +6,12 @@ federation differs: one round is ``local_epochs`` epochs over all training graph
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fedmpi.algorithms.base import Algorithm
 
 
 class Centralised(Algorithm):
     """No communication; the validation and test graphs are those of all clients together."""
 
-    name: ClassVar[str] = "centralised"
-    communicates: ClassVar[bool] = False
-    pools: ClassVar[bool] = True
+    name = "centralised"
+    communicates = False
+    pools = True

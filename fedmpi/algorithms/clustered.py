@@ -10,19 +10,16 @@ in several places; `protocol` sets them all, and each is an option of its own.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints, Model
-from fedmpi.algorithms.program import Ask, Conversation, Decision, Server
-from fedmpi.store.schema import Field as RecordField
-
-_MOST_RECORDED = 256
-"""Clients beyond which the matrix of a split is not recorded: it takes clients^2 numbers a round."""
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Ints, Model, Rows
+from fedmpi.algorithms.program import Conversation, Server
+from fedmpi.algorithms.recorded import field, pairs_field, record_pairs
 
 _RELEASED = {"criterion": "plain", "combine": "average", "warmup": 20, "smallest": 2}
 _PAPER = {"criterion": "weighted", "combine": "sum", "warmup": 0, "smallest": 1}
@@ -60,8 +57,8 @@ class Clustered(Algorithm):
 
     Options: ClassVar[type[AlgorithmOptions]] = ClusteredOptions
     options: ClusteredOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"splits"})
-    asks: ClassVar[frozenset[Ask]] = frozenset({"means"})
+    decides = frozenset({"splits"})
+    asks = frozenset({"means"})
 
     def weights(self, samples: Ints) -> Ints:
         """Return training graphs for the average, ones for the sum."""
@@ -88,8 +85,7 @@ class Clustered(Algorithm):
         cuts = [self.edges(members, rows[np.searchsorted(clients, members)]) for members in due]
         for members, weights in zip(due, cuts, strict=True):
             server.split([members[side] for side in minimum_cut(weights)])
-        if len(server.group) <= _MOST_RECORDED:
-            _record_cuts(server, due, cuts)
+        record_pairs(server, "split_weights", zip(due, cuts, strict=True))
 
     def candidates(self, server: Server, longest: Floats) -> list[int]:
         """Return the groups past the warm-up, large enough, with an update longer than eps2 (Eq. 5).
@@ -107,7 +103,7 @@ class Clustered(Algorithm):
         ]
 
     @abstractmethod
-    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+    def edges(self, members: Ints, rows: Rows) -> Floats:
         """Return the edge weights of a group that is cut, float64 [k, k].
 
         Parameters
@@ -118,25 +114,15 @@ class Clustered(Algorithm):
             Their updates, where the class asks for them.
         """
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return what the record holds beside the common fields."""
         meaning = "of the client's cluster when its split was considered"
-        found = (
-            _field("delta_mean", ("round", "client"), f"norm of the mean update, Eq. 4, {meaning}"),
-            _field("delta_max", ("round", "client"), f"largest norm of an update, Eq. 5, {meaning}"),
+        cuts = "edge weights of the minimum cut, in rounds that split"
+        return (
+            field("delta_mean", f"norm of the mean update, Eq. 4, {meaning}"),
+            field("delta_max", f"largest norm of an update, Eq. 5, {meaning}"),
+            *pairs_field("split_weights", cuts, num_clients),
         )
-        if num_clients > _MOST_RECORDED:
-            return found
-        matrix = _field(
-            "split_weights",
-            ("round", "client", "client"),
-            "edge weights of the minimum cut, in rounds that split",
-        )
-        return (*found, matrix)
-
-
-def _field(name: str, axes: tuple[str, ...], meaning: str) -> RecordField:
-    return RecordField(name, axes, "f8", "1", meaning, "result")
 
 
 def _record_norms(server: Server, norms: Mapping[int, float], longest: Floats) -> None:
@@ -146,14 +132,6 @@ def _record_norms(server: Server, norms: Mapping[int, float], longest: Floats) -
         mean[server.group == group] = norm
     server.record("delta_mean", mean)
     server.record("delta_max", longest[server.group])
-
-
-def _record_cuts(server: Server, due: Sequence[Ints], cuts: Sequence[Floats]) -> None:
-    """Record the weights by which groups were cut."""
-    matrix = np.full((len(server.group),) * 2, np.nan)
-    for members, weights in zip(due, cuts, strict=True):
-        matrix[np.ix_(members, members)] = weights
-    server.record("split_weights", matrix)
 
 
 def longest_update(group: Ints, delta_norm: Floats) -> Floats:
@@ -177,11 +155,8 @@ def minimum_cut(weights: Floats) -> tuple[Ints, Ints]:
     import networkx as nx
 
     graph = nx.Graph()
-    count = len(weights)
-    graph.add_nodes_from(range(count))
-    for i in range(count):
-        for j in range(i + 1, count):
-            graph.add_edge(i, j, weight=max(float(weights[i, j]), 0.0))
+    for i, j in combinations(range(len(weights)), 2):
+        graph.add_edge(i, j, weight=max(float(weights[i, j]), 0.0))
     _, sides = nx.stoer_wagner(graph)
     first, second = sorted(sorted(side) for side in sides)
     return np.array(first, np.int64), np.array(second, np.int64)

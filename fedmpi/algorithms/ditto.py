@@ -10,7 +10,7 @@ models never leave their clients, and they are what is evaluated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,11 +29,11 @@ class DittoOptions(AlgorithmOptions):
 class Ditto(Algorithm):
     """One global model as FedAvg's; the personal gradient gains lambda (v - w)."""
 
-    name: ClassVar[str] = "ditto"
-    paper: ClassVar[str] = "Li et al., ICML 2021, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = DittoOptions
+    name = "ditto"
+    paper = "Li et al., ICML 2021, Algorithm 1"
+    Options = DittoOptions
     options: DittoOptions
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """Return v."""

@@ -15,7 +15,7 @@ evaluates, for every client, what the next round would start from.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -50,11 +50,11 @@ class FedAlaOptions(AlgorithmOptions):
 class FedAla(Algorithm):
     """FedAvg's global model, which each client merges into its own by learned weights."""
 
-    name: ClassVar[str] = "fedala"
-    paper: ClassVar[str] = "Zhang et al., AAAI 2023, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = FedAlaOptions
+    name = "fedala"
+    paper = "Zhang et al., AAAI 2023, Algorithm 1"
+    Options = FedAlaOptions
     options: FedAlaOptions
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """Return the model that the client trained last, and W."""

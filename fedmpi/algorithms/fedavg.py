@@ -8,13 +8,11 @@ round's participants.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fedmpi.algorithms.base import Algorithm
 
 
 class FedAvg(Algorithm):
     """One global model, w <- w + sum_i (n_i / n) (w_i - w)."""
 
-    name: ClassVar[str] = "fedavg"
-    paper: ClassVar[str] = "McMahan et al., AISTATS 2017, Algorithm 1"
+    name = "fedavg"
+    paper = "McMahan et al., AISTATS 2017, Algorithm 1"

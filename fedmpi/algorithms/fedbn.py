@@ -8,8 +8,6 @@ shares is averaged as in FedAvg.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
@@ -18,8 +16,8 @@ from fedmpi.models.options import ModelOptions
 class FedBN(Algorithm):
     """One global model but for the clients' own normalisation."""
 
-    name: ClassVar[str] = "fedbn"
-    paper: ClassVar[str] = "Li et al., ICLR 2021, Algorithm 1"
+    name = "fedbn"
+    paper = "Li et al., ICLR 2021, Algorithm 1"
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client: not if it is a normalisation layer's."""

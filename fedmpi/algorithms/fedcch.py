@@ -12,6 +12,7 @@ With ``model.norm = "batch"`` this is the paper's "FedCCH-PF", FedCCH minus PF.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,18 +20,15 @@ from pydantic import Field
 
 from fedmpi.algorithms import signatures as sign
 from fedmpi.algorithms import similarity_clusters as cluster
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.program import Client, Decision, Message, Server
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Fields, Floats, Ints
+from fedmpi.algorithms.program import Client, Message, Server
+from fedmpi.algorithms.recorded import field, pairs_field, record_pairs
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, words
-from fedmpi.store.schema import Field as RecordField
 
 _AGREEMENT = "domain_agreement"
-
-_MOST_RECORDED = 256
-"""Clients beyond which the similarities are not recorded: they take clients^2 numbers a round."""
 
 
 class FedCchOptions(AlgorithmOptions):
@@ -59,12 +57,12 @@ class FedCchOptions(AlgorithmOptions):
 class FedCch(Algorithm):
     """One model per cluster of the round."""
 
-    name: ClassVar[str] = "fedcch"
-    paper: ClassVar[str] = "Jiao et al., IJCAI 2025, section 4"
-    Options: ClassVar[type[AlgorithmOptions]] = FedCchOptions
+    name = "fedcch"
+    paper = "Jiao et al., IJCAI 2025, section 4"
+    Options = FedCchOptions
     options: FedCchOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"groups"})
-    needs_labels: ClassVar[bool] = True
+    decides = frozenset({"groups"})
+    needs_labels = True
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client; GraphNorm's do if ``pf`` says so."""
@@ -80,9 +78,6 @@ class FedCch(Algorithm):
             )
         if self.options.pf == "shared" and "graph" not in model.norms:
             raise BadInput('reads pf for a model with GraphNorm only: model.norm = "graph"')
-        self._validate_clustering()
-
-    def _validate_clustering(self) -> None:
         options, usual = self.options, type(self.options).model_fields
         if options.method == "k-means" and options.cut == "distance":
             raise BadInput('k-means has no distance to cut at: use cut = "clusters" or "silhouette"')
@@ -124,8 +119,7 @@ class FedCch(Algorithm):
             similarity = sign.hash_similarity(signatures, sign.BITS)
             points = sign.bit_rows(signatures, sign.BITS)
             server.record("signature", signatures)
-        if len(similarity) <= _MOST_RECORDED:
-            server.record("similarity", similarity)
+        record_pairs(server, "similarity", [(server.participants, similarity)])
         server.regroup(self._divide(server.seed, server.round, similarity, points))
         index = adjusted_rand_index(server.group, server.domains) if server.domains else np.nan
         server.record(_AGREEMENT, np.array(index))
@@ -136,39 +130,24 @@ class FedCch(Algorithm):
         if len(similarity) == 1:
             return np.zeros(1, np.int64)
         if options.method == "k-means":
-            stream = key(seed, Purpose.GROUPING, round)
-
-            def divide(clusters: int) -> Ints:
-                return cluster.k_means(points, clusters, stream)
+            divide = partial(cluster.k_means, points, seed=key(seed, Purpose.GROUPING, round))
         else:
             merges = cluster.tree(similarity, options.linkage)
             if options.cut == "distance":
                 return cluster.cut_at_distance(merges, options.distance)
-
-            def divide(clusters: int) -> Ints:
-                return cluster.cut_at_number(merges, clusters)
-
+            divide = partial(cluster.cut_at_number, merges)
         if options.cut == "clusters":
             return divide(min(options.clusters, len(similarity)))
         return cluster.best_silhouette(similarity, divide)
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
+    def fields(self, num_clients: int) -> Fields:
         """Return signatures, similarities, and the agreement of clusters and domains."""
-        found = [
-            RecordField(
-                _AGREEMENT,
-                ("round",),
-                "f8",
-                "1",
-                "adjusted Rand index of the round's clusters and the domains of the clients' datasets",
-                "result",
-            )
-        ]
-        if self.options.signature != "embedding":
-            meaning = "average hash of the client's mean graph embedding, or random bits; bit d of channel d"
-            found.append(RecordField("signature", ("round", "client"), "u8", "1", meaning, "result"))
-        if num_clients <= _MOST_RECORDED:
-            meaning = "similarity of two clients, Eq. 11 (or cosine of their embeddings), 1 on the diagonal"
-            axes = ("round", "client", "client")
-            found.append(RecordField("similarity", axes, "f8", "1", meaning, "result"))
-        return tuple(found)
+        agreement = "adjusted Rand index of the round's clusters and the domains of the clients' datasets"
+        bits = "average hash of the client's mean graph embedding, or random bits; bit d of channel d"
+        alike = "similarity of two clients, Eq. 11 (or cosine of their embeddings), 1 on the diagonal"
+        hashed = self.options.signature != "embedding"
+        return (
+            field(_AGREEMENT, agreement, ("round",)),
+            *([field("signature", bits, dtype="u8")] if hashed else []),
+            *pairs_field("similarity", alike, num_clients),
+        )

@@ -13,7 +13,7 @@ the participants' models. Here alpha is the same for all and nothing is clipped,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -33,15 +33,11 @@ class FedDynOptions(AlgorithmOptions):
 class FedDyn(Algorithm):
     """One global model w; the server has h, a client has g_k, all zero at the start."""
 
-    name: ClassVar[str] = "feddyn"
-    paper: ClassVar[str] = "Acar et al., ICLR 2021, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = FedDynOptions
+    name = "feddyn"
+    paper = "Acar et al., ICLR 2021, Algorithm 1"
+    Options = FedDynOptions
     options: FedDynOptions
-    central: ClassVar[bool] = True
-
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._num_clients = 0
+    central = True
 
     def begin(self, trained: int, num_clients: int) -> None:
         """Take note of how many clients there are."""

@@ -20,19 +20,17 @@ without the self loop. `weights` of the case are not read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats, Ints
-from fedmpi.algorithms.client_weights import mix, weights_field
-from fedmpi.algorithms.program import Client, Decision, Message, Nodes, Server
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints, Rows
+from fedmpi.algorithms.mixing import Mixing
+from fedmpi.algorithms.program import Client, Message, Nodes
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions
-from fedmpi.store.schema import Field as RecordField
 
 
 class FedGtaOptions(AlgorithmOptions):
@@ -51,16 +49,15 @@ class FedGtaOptions(AlgorithmOptions):
     """Least similarity of the moments of clients that are averaged."""
 
 
-class FedGta(Algorithm):
+class FedGta(Mixing):
     """A model for each client, from clients that are like it by the moments of their soft labels."""
 
-    name: ClassVar[str] = "fedgta"
-    paper: ClassVar[str] = "Li et al., VLDB 2023, Algorithms 1 and 2"
-    Options: ClassVar[type[AlgorithmOptions]] = FedGtaOptions
+    name = "fedgta"
+    paper = "Li et al., VLDB 2023, Algorithms 1 and 2"
+    Options = FedGtaOptions
     options: FedGtaOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"mixes"})
-    needs_labels: ClassVar[bool] = True
-    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification"})
+    needs_labels = True
+    tasks = frozenset({"node-classification"})
 
     def validate(self, model: ModelOptions) -> None:
         """Refuse central moments without any."""
@@ -69,7 +66,7 @@ class FedGta(Algorithm):
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return the smoothing confidence H, and the moments M of each class."""
-        return {"confidence": Message((1,)), "moments": Message((_num_moments(self.options) * classes,))}
+        return {"confidence": Message((1,)), "moments": Message((len(_orders(self.options)) * classes,))}
 
     def trained(self, client: Client) -> None:
         """Send H and M."""
@@ -79,18 +76,10 @@ class FedGta(Algorithm):
         client.send("confidence", np.array([confidence], np.float32))
         client.send("moments", moments(smoothed, self.options).astype(np.float32))
 
-    def decide(self, server: Server) -> None:
-        """Mix models by H_j where the moments of i and j are similar."""
-        mix(server, self.mixed(server.messages["confidence"][:, 0], server.messages["moments"]))
-
-    def mixed(self, confidence: npt.NDArray[np.float32], moments: npt.NDArray[np.float32]) -> Floats:
-        """Return the weights of k models in each other's next one, [k, k], from H [k] and M [k, *]."""
-        similar = cosine_similarity(moments) >= self.options.epsilon
-        return np.where(similar, confidence.astype(np.float64), 0.0)
-
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
-        """Return the weights of the clients' models."""
-        return weights_field(num_clients)
+    def mixed(self, messages: Mapping[str, Rows]) -> Floats:
+        """Return H_j where the moments of i and j are similar, else 0."""
+        similar = cosine_similarity(messages["moments"]) >= self.options.epsilon
+        return np.where(similar, messages["confidence"][:, 0].astype(np.float64), 0.0)
 
 
 def soft_labels(nodes: Nodes, steps: int, alpha: float) -> Floats:
@@ -120,15 +109,12 @@ def smoothing_confidence(smoothed: Floats, degrees: Ints) -> float:
 
 def moments(smoothed: Floats, options: FedGtaOptions) -> Floats:
     """Return the moments of each column over the nodes, float64: all classes of one order, then the next."""
-    orders = range(1, options.order + 1)
-    raw = [np.mean(smoothed**order, axis=0) for order in orders]
-    centred = smoothed - smoothed.mean(axis=0)
-    central = [np.mean(centred**order, axis=0) for order in orders if order > 1]
-    chosen = {"raw": raw, "central": central, "both": raw + central}[options.moments]
-    return np.concatenate(chosen)
+    of = {"raw": smoothed, "central": smoothed - smoothed.mean(axis=0)}
+    return np.concatenate([np.mean(of[kind] ** order, axis=0) for kind, order in _orders(options)])
 
 
-def _num_moments(options: FedGtaOptions) -> int:
-    """Return the moments of one class."""
-    raw, central = options.order, options.order - 1
+def _orders(options: FedGtaOptions) -> list[tuple[str, int]]:
+    """Return kind and order of the moments of one class."""
+    raw = [("raw", order) for order in range(1, options.order + 1)]
+    central = [("central", order) for order in range(2, options.order + 1)]
     return {"raw": raw, "central": central, "both": raw + central}[options.moments]

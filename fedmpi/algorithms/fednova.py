@@ -8,19 +8,17 @@ tau_i. The paper gives none for Adam. Here Adam's steps count 1 each, too: a cho
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fedmpi.algorithms.base import Algorithm
-from fedmpi.algorithms.program import Decision, Server
+from fedmpi.algorithms.program import Server
 
 
 class FedNova(Algorithm):
     """``w <- w + tau_eff sum_i p_i (w_i - w) / tau_i`` with ``p_i = n_i / n`` among the participants."""
 
-    name: ClassVar[str] = "fednova"
-    paper: ClassVar[str] = "Wang et al., NeurIPS 2020, Eq. 6 to 8"
+    name = "fednova"
+    paper = "Wang et al., NeurIPS 2020, Eq. 6 to 8"
 
-    decides: ClassVar[frozenset[Decision]] = frozenset({"weights"})
+    decides = frozenset({"weights"})
 
     def decide(self, server: Server) -> None:
         """Weigh updates by ``tau_eff p_i / tau_i``."""

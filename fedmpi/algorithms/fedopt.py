@@ -9,7 +9,6 @@ FedOpt of this paper's time always passed a momentum, so its adaptive optimizers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -51,7 +50,7 @@ class FedOpt(Algorithm):
     """
 
     options: ServerOptions
-    central: ClassVar[bool] = True
+    central = True
 
     def server_memory(self, trained: int, num_clients: int) -> Mapping[str, Floats]:
         """Return moments of zero, and of tau^2 (Algorithm 2)."""
@@ -72,17 +71,17 @@ class FedOpt(Algorithm):
 class FedSgd(FedOpt):
     """FedSGD: the server's step is plain, ``w <- w + eta mean``."""
 
-    name: ClassVar[str] = "fedsgd"
-    paper: ClassVar[str] = "McMahan et al., AISTATS 2017; Reddi et al., ICLR 2021"
-    Options: ClassVar[type[AlgorithmOptions]] = ServerOptions
+    name = "fedsgd"
+    paper = "McMahan et al., AISTATS 2017; Reddi et al., ICLR 2021"
+    Options = ServerOptions
 
 
 class FedAvgM(FedOpt):
     """FedAvgM: the server has momentum, ``m <- momentum m + mean``, ``w <- w + eta m``."""
 
-    name: ClassVar[str] = "fedavgm"
-    paper: ClassVar[str] = "Hsu, Qi and Brown, arXiv:1909.06335, 2019"
-    Options: ClassVar[type[AlgorithmOptions]] = MomentumOptions
+    name = "fedavgm"
+    paper = "Hsu, Qi and Brown, arXiv:1909.06335, 2019"
+    Options = MomentumOptions
 
     def direction(self, mean: Floats) -> Floats:
         """Return the momentum."""
@@ -95,7 +94,7 @@ class FedAvgM(FedOpt):
 class _Adaptive(FedOpt):
     """``m <- beta1 m + (1 - beta1) mean``, ``w <- w + eta m / (sqrt(v) + tau)``."""
 
-    Options: ClassVar[type[AlgorithmOptions]] = AdaptiveOptions
+    Options = AdaptiveOptions
     options: AdaptiveOptions
 
     def direction(self, mean: Floats) -> Floats:
@@ -114,8 +113,8 @@ class _Adaptive(FedOpt):
 class FedAdagrad(_Adaptive):
     """FedAdagrad: the server's second moment adds up, ``v <- v + mean^2``."""
 
-    name: ClassVar[str] = "fedadagrad"
-    paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
+    name = "fedadagrad"
+    paper = "Reddi et al., ICLR 2021, Algorithm 2"
 
     def second(self, present: Floats, square: Floats) -> Floats:
         """Add the squares."""
@@ -125,8 +124,8 @@ class FedAdagrad(_Adaptive):
 class FedAdam(_Adaptive):
     """FedAdam: the server's second moment decays, ``v <- beta2 v + (1 - beta2) mean^2``."""
 
-    name: ClassVar[str] = "fedadam"
-    paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
+    name = "fedadam"
+    paper = "Reddi et al., ICLR 2021, Algorithm 2"
 
     def second(self, present: Floats, square: Floats) -> Floats:
         """Let old squares decay."""
@@ -137,8 +136,8 @@ class FedAdam(_Adaptive):
 class FedYogi(_Adaptive):
     """FedYogi: it moves by a bounded part, ``v <- v - (1 - beta2) mean^2 sign(v - mean^2)``."""
 
-    name: ClassVar[str] = "fedyogi"
-    paper: ClassVar[str] = "Reddi et al., ICLR 2021, Algorithm 2"
+    name = "fedyogi"
+    paper = "Reddi et al., ICLR 2021, Algorithm 2"
 
     def second(self, present: Floats, square: Floats) -> Floats:
         """Move towards the squares by a part of them."""

@@ -8,8 +8,6 @@ shape, so the clients' features must be alike, their classes need not.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.errors import BadInput
 from fedmpi.models.options import ModelOptions, NetworkOptions
@@ -21,9 +19,9 @@ HEAD = ("post.", "readout.", "last.")
 class FedPer(Algorithm):
     """One global model but for the clients' own heads."""
 
-    name: ClassVar[str] = "fedper"
-    paper: ClassVar[str] = "Arivazhagan et al., arXiv:1912.00818, 2019, Algorithm 1"
-    reads_share: ClassVar[bool] = False
+    name = "fedper"
+    paper = "Arivazhagan et al., arXiv:1912.00818, 2019, Algorithm 1"
+    reads_share = False
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client: all base layers do, whatever the case's `share`."""

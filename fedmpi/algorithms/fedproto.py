@@ -16,13 +16,12 @@ and reports both predictions. Its SGD has momentum 0.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Ints, Rows
 from fedmpi.algorithms.program import Batch, Client, Evaluated, Message, Server
 from fedmpi.models.options import ModelOptions, NetworkOptions
 
@@ -40,14 +39,14 @@ class FedProtoOptions(AlgorithmOptions):
 class FedProto(Algorithm):
     """Every client has a model of its own, whose embeddings are drawn to common class prototypes."""
 
-    name: ClassVar[str] = "fedproto"
-    paper: ClassVar[str] = "Tan et al., AAAI 2022, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = FedProtoOptions
+    name = "fedproto"
+    paper = "Tan et al., AAAI 2022, Algorithm 1"
+    Options = FedProtoOptions
     options: FedProtoOptions
-    communicates: ClassVar[bool] = False
-    needs_labels: ClassVar[bool] = True
-    needs_classes: ClassVar[bool] = True
-    reads_embeddings: ClassVar[bool] = True
+    communicates = False
+    needs_labels = True
+    needs_classes = True
+    reads_embeddings = True
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return the mean embedding of each class, and its graphs."""
@@ -99,7 +98,7 @@ class FedProto(Algorithm):
         return nearest(client.embeddings().cpu(), prototypes.cpu())
 
 
-def global_prototypes(means: npt.NDArray[np.float32], counts: Ints) -> npt.NDArray[np.float32]:
+def global_prototypes(means: Rows, counts: Ints) -> Rows:
     """Return the mean of each class weighted by graphs; NaN for classes that no participant has.
 
     Parameters

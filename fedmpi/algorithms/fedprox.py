@@ -10,7 +10,7 @@ is the received model in every round.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -28,9 +28,9 @@ class FedProxOptions(AlgorithmOptions):
 class FedProx(Algorithm):
     """One global model; the local gradient gains mu (w - w_t)."""
 
-    name: ClassVar[str] = "fedprox"
-    paper: ClassVar[str] = "Li et al., MLSys 2020, Algorithm 2"
-    Options: ClassVar[type[AlgorithmOptions]] = FedProxOptions
+    name = "fedprox"
+    paper = "Li et al., MLSys 2020, Algorithm 2"
+    Options = FedProxOptions
     options: FedProxOptions
 
     def remark(self, participants: int, one_step: bool) -> str:

@@ -21,30 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions, Floats
-from fedmpi.algorithms.client_weights import mix, weights_field
-from fedmpi.algorithms.program import (
-    Client,
-    Decision,
-    Evaluated,
-    Memory,
-    Message,
-    Part,
-    Server,
-    Size,
-    Tensors,
-)
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Rows
+from fedmpi.algorithms.mixing import Mixing
+from fedmpi.algorithms.program import Client, Evaluated, Memory, Message, Part, Size, Tensors
 from fedmpi.algorithms.signatures import cosine_similarity
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.models.options import ModelOptions, NetworkOptions
 from fedmpi.seeds import Purpose, generator, key
-from fedmpi.store.schema import Field as RecordField
 
 _NORMS = ("norm.", "graph_norm.")
 """Scales of normalisation are no weight matrices."""
@@ -68,16 +56,15 @@ class FedPubOptions(AlgorithmOptions):
     """Probability of an edge between two nodes of a part."""
 
 
-class FedPub(Algorithm):
+class FedPub(Mixing):
     """A model for each client, from clients whose models act like its own, under its own mask."""
 
-    name: ClassVar[str] = "fedpub"
-    paper: ClassVar[str] = "Baek et al., ICML 2023, sections 4.1 and 4.2"
-    Options: ClassVar[type[AlgorithmOptions]] = FedPubOptions
+    name = "fedpub"
+    paper = "Baek et al., ICML 2023, sections 4.1 and 4.2"
+    Options = FedPubOptions
     options: FedPubOptions
-    decides: ClassVar[frozenset[Decision]] = frozenset({"mixes"})
-    needs_labels: ClassVar[bool] = True
-    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification", "node-multi-label"})
+    needs_labels = True
+    tasks = frozenset({"node-classification", "node-multi-label"})
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """Return h_i, as wide as a node's state."""
@@ -92,13 +79,9 @@ class FedPub(Algorithm):
         state = client.mean_state(graph, features, at=self._masked(client))
         client.send("state", state.astype(np.float32))
 
-    def decide(self, server: Server) -> None:
-        """Mix models by how alike the states are."""
-        mix(server, self.mixed(server.messages["state"]))
-
-    def mixed(self, states: npt.NDArray[np.float32]) -> Floats:
+    def mixed(self, messages: Mapping[str, Rows]) -> Floats:
         """Return exp(tau cos(h_i, h_j)), in each row by its largest, which leaves the shares as they are."""
-        scaled = self.options.tau * cosine_similarity(states)
+        scaled = self.options.tau * cosine_similarity(messages["state"])
         weights: Floats = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return weights
 
@@ -139,10 +122,6 @@ class FedPub(Algorithm):
         kept = mask.masked_fill(mask.abs() < self.options.l1, 0.0)
         return _product(client.model, client.part("mask"), kept)
 
-    def fields(self, num_clients: int) -> tuple[RecordField, ...]:
-        """Return the weights of the clients' models."""
-        return weights_field(num_clients)
-
 
 def _product(model: Any, matrices: Part, mask: Any) -> Any:
     """Return a model with its weight matrices times the mask."""
@@ -152,9 +131,7 @@ def _product(model: Any, matrices: Part, mask: Any) -> Any:
 
 
 @lru_cache(maxsize=2)
-def random_graph(
-    seed: int, width: int, communities: int, size: int, density: float
-) -> tuple[Topology, npt.NDArray[np.float32]]:
+def random_graph(seed: int, width: int, communities: int, size: int, density: float) -> tuple[Topology, Rows]:
     """Return the graph that all clients of a run give to their models, and its features.
 
     Parameters

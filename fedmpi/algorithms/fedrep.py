@@ -12,7 +12,7 @@ makes its optimizer anew in every round: `optimizer = { state = "reset" }`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -32,9 +32,9 @@ class FedRepOptions(AlgorithmOptions):
 class FedRep(FedPer):
     """FedPer in two phases: the head with the body frozen, then the body with the head frozen."""
 
-    name: ClassVar[str] = "fedrep"
-    paper: ClassVar[str] = "Collins et al., ICML 2021, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = FedRepOptions
+    name = "fedrep"
+    paper = "Collins et al., ICML 2021, Algorithm 1"
+    Options = FedRepOptions
     options: FedRepOptions
 
     def moments(self, tensors: Tensors) -> Mapping[str, Size]:
@@ -43,18 +43,10 @@ class FedRep(FedPer):
 
     def train(self, client: Client) -> None:
         """Train the head, then the body."""
-        client.run_epochs(epochs=self.options.head_epochs, frozen=_is_body)
-        client.run_epochs(moments="body", frozen=_is_head)
+        client.run_epochs(epochs=self.options.head_epochs, frozen=lambda name: not name.startswith(HEAD))
+        client.run_epochs(moments="body", frozen=lambda name: name.startswith(HEAD))
 
     @classmethod
     def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
         """Return the epochs of both."""
         return int(options.head_epochs) + local_epochs, 0
-
-
-def _is_head(name: str) -> bool:
-    return name.startswith(HEAD)
-
-
-def _is_body(name: str) -> bool:
-    return not name.startswith(HEAD)

@@ -26,7 +26,7 @@ the impaired graph in the end; and has convolutions of row means with self loops
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -75,12 +75,12 @@ class FedSagePlusOptions(AlgorithmOptions):
 class FedSagePlus(Algorithm):
     """FedAvg on mended parts."""
 
-    name: ClassVar[str] = "fedsage-plus"
-    paper: ClassVar[str] = "Zhang et al., NeurIPS 2021, Section 4"
-    Options: ClassVar[type[AlgorithmOptions]] = FedSagePlusOptions
+    name = "fedsage-plus"
+    paper = "Zhang et al., NeurIPS 2021, Section 4"
+    Options = FedSagePlusOptions
     options: FedSagePlusOptions
-    needs_labels: ClassVar[bool] = True
-    tasks: ClassVar[frozenset[str]] = frozenset({"node-classification"})
+    needs_labels = True
+    tasks = frozenset({"node-classification"})
 
     def generator(self) -> Generator:
         """Return NeighGen with the options."""

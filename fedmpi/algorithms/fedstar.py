@@ -11,7 +11,7 @@ released code asks for it).
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -31,10 +31,10 @@ class FedStarOptions(AlgorithmOptions):
 class FedStar(Algorithm):
     """One structure channel for all clients."""
 
-    name: ClassVar[str] = "fedstar"
-    paper: ClassVar[str] = "Tan et al., AAAI 2023"
-    Options: ClassVar[type[AlgorithmOptions]] = FedStarOptions
-    reads_share: ClassVar[bool] = False
+    name = "fedstar"
+    paper = "Tan et al., AAAI 2023"
+    Options = FedStarOptions
+    reads_share = False
     options: FedStarOptions
 
     def __init__(self, options: AlgorithmOptions) -> None:

@@ -5,14 +5,12 @@ Xie, Ma, Xiong and Yang, NeurIPS 2021, section 4.3 and Algorithm 1.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Floats, Ints, Rows
 from fedmpi.algorithms.clustered import Clustered, ClusteredOptions
-from fedmpi.algorithms.program import Ask
 
 
 class GcflOptions(ClusteredOptions):
@@ -24,23 +22,22 @@ class GcflOptions(ClusteredOptions):
 class Gcfl(Clustered):
     """Edge weight of two clients: cosine of their updates, plus 1."""
 
-    name: ClassVar[str] = "gcfl"
-    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 4.3"
-    Options: ClassVar[type[AlgorithmOptions]] = GcflOptions
-    asks: ClassVar[frozenset[Ask]] = frozenset({"means", "rows"})
+    name = "gcfl"
+    paper = "Xie et al., NeurIPS 2021, section 4.3"
+    Options = GcflOptions
+    asks = frozenset({"means", "rows"})
 
-    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+    def edges(self, members: Ints, rows: Rows) -> Floats:
         """Return the similarities; an update of zero is similar to nothing (cosine 0)."""
         return cosine(rows) + 1.0
 
 
-def cosine(rows: npt.NDArray[np.float32]) -> Floats:
+def cosine(rows: Rows) -> Floats:
     """Return the cosine similarities of the rows, float64 [k, k], summed pairwise: the same on any BLAS."""
     wide = rows.astype(np.float64)
     products = np.array([[np.sum(a * b) for b in wide] for a in wide])
     norms = np.sqrt(np.diag(products))
     scale = np.outer(norms, norms)
-    similarity = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+    similarity: Floats = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
     np.fill_diagonal(similarity, 1.0)
-    result: Floats = similarity
-    return result
+    return similarity

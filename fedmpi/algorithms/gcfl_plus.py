@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import Floats, Ints, Rows
 from fedmpi.algorithms.clustered import _PAPER, _RELEASED, Clustered, ClusteredOptions
 from fedmpi.algorithms.program import Conversation, Server
 
@@ -44,9 +43,9 @@ class GcflPlus(Clustered):
     Edge weight of two clients: largest distance of the group minus theirs.
     """
 
-    name: ClassVar[str] = "gcfl-plus"
-    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
-    Options: ClassVar[type[AlgorithmOptions]] = GcflPlusOptions
+    name = "gcfl-plus"
+    paper = "Xie et al., NeurIPS 2021, section 5.2"
+    Options = GcflPlusOptions
     options: GcflPlusOptions
 
     def server_memory(self, trained: int, num_clients: int) -> Mapping[str, Floats]:
@@ -80,7 +79,7 @@ class GcflPlus(Clustered):
             return []
         return super().candidates(server, longest)
 
-    def edges(self, members: Ints, rows: npt.NDArray[np.float32]) -> Floats:
+    def edges(self, members: Ints, rows: Rows) -> Floats:
         """Return the warped closeness."""
         series = self.server["sequences"][members]
         if self.options.standardise:
@@ -102,8 +101,8 @@ def _warped_distances(series: Floats) -> Floats:
 class GcflPlusDws(GcflPlus):
     """GCFL+ on the norms of the updates, whatever the protocol: the released ``gcflplusdWs``."""
 
-    name: ClassVar[str] = "gcfl-plus-dws"
-    paper: ClassVar[str] = "Xie et al., NeurIPS 2021, section 5.2"
+    name = "gcfl-plus-dws"
+    paper = "Xie et al., NeurIPS 2021, section 5.2"
 
     class Options(GcflPlusOptions):
         """See `GcflPlusOptions`; only the sequence's default differs."""

@@ -8,13 +8,12 @@ choice.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Ints, Rows
 from fedmpi.algorithms.robust import Robust
 from fedmpi.errors import BadInput
 
@@ -32,9 +31,9 @@ class KrumOptions(AlgorithmOptions):
 class Krum(Robust):
     """One global model that moves by the mean of the m updates with the least scores."""
 
-    name: ClassVar[str] = "krum"
-    paper: ClassVar[str] = "Blanchard et al., NeurIPS 2017, sections 4 and 5"
-    Options: ClassVar[type[AlgorithmOptions]] = KrumOptions
+    name = "krum"
+    paper = "Blanchard et al., NeurIPS 2017, sections 4 and 5"
+    Options = KrumOptions
     options: KrumOptions
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
@@ -51,7 +50,7 @@ class Krum(Robust):
             )
         return chosen
 
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return the mean of the m rows with the least scores; of equal ones, those of lower clients."""
         order = np.argsort(scores(rows[:, :trained], self.options.f), kind="stable")
         selected = np.sort(order[: self.options.m])
@@ -59,7 +58,7 @@ class Krum(Robust):
         return mean
 
 
-def scores(rows: npt.NDArray[np.float32], f: int) -> Floats:
+def scores(rows: Rows, f: int) -> Floats:
     """Return each row's sum of squared distances to the k - f - 2 rows nearest to it, float64 [k].
 
     Summed pairwise by NumPy: the same on any BLAS.

@@ -7,28 +7,25 @@ the updates of their local training. All participants count alike, however many 
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.algorithms.base import Floats
+from fedmpi.algorithms.base import Floats, Rows
 from fedmpi.algorithms.robust import Robust
 
 
 class Median(Robust):
     """One global model that moves by the median; of an even number, the mean of the two in the middle."""
 
-    name: ClassVar[str] = "median"
-    paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option I"
+    name = "median"
+    paper = "Yin et al., ICML 2018, Algorithm 1, option I"
 
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return the median of each coordinate."""
         ordered, half = ascending(rows), len(rows) // 2
         median: Floats = (ordered[half] + ordered[-half - 1]) / 2
         return median
 
 
-def ascending(rows: npt.NDArray[np.float32]) -> Floats:
+def ascending(rows: Rows) -> Floats:
     """Return each coordinate's values in ascending order, float64 [k, shared]."""
     return np.sort(rows, axis=0).astype(np.float64)

@@ -13,7 +13,7 @@ first time later contrasts with its random initial model there. Its SGD has mome
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -36,12 +36,12 @@ class MoonOptions(AlgorithmOptions):
 class Moon(Algorithm):
     """FedAvg whose local loss contrasts received and previous model."""
 
-    name: ClassVar[str] = "moon"
-    paper: ClassVar[str] = "Li et al., CVPR 2021, Algorithm 1"
-    Options: ClassVar[type[AlgorithmOptions]] = MoonOptions
+    name = "moon"
+    paper = "Li et al., CVPR 2021, Algorithm 1"
+    Options = MoonOptions
     options: MoonOptions
-    needs_labels: ClassVar[bool] = True
-    reads_embeddings: ClassVar[bool] = True
+    needs_labels = True
+    reads_embeddings = True
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """Return the client's previous model."""

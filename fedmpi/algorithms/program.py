@@ -191,6 +191,8 @@ class Client(Protocol):
         Features of a node.
     labels : int64 [samples], NumPy
         Classes of the training graphs.
+    shared : Part
+        The tensors that are shared.
     """
 
     id: int
@@ -202,38 +204,14 @@ class Client(Protocol):
     trained: int
     trained_shared: int
     width: int
-
-    @property
-    def steps(self) -> int:
-        """See above."""
-
-    @property
-    def model(self) -> Any:
-        """See above."""
-
-    @property
-    def received(self) -> Any:
-        """See above."""
-
-    @property
-    def moved(self) -> Any:
-        """See above."""
-
-    @property
-    def memory(self) -> MutableMapping[str, Any]:
-        """See above."""
-
-    @property
-    def incoming(self) -> Mapping[str, Any]:
-        """See above."""
-
-    @property
-    def labels(self) -> Ints:
-        """See above."""
-
-    @property
-    def shared(self) -> Part:
-        """The tensors that are shared."""
+    steps: int
+    model: Any
+    received: Any
+    moved: Any
+    memory: MutableMapping[str, Any]
+    incoming: Mapping[str, Any]
+    labels: Ints
+    shared: Part
 
     def part(self, name: str) -> Part:
         """Return the tensors of a memory whose size are names."""
@@ -359,19 +337,25 @@ class Client(Protocol):
 
 
 class Evaluated(Protocol):
-    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it."""
+    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it.
 
-    @property
-    def model(self) -> Any:
-        """Its model, as received, float32 [length]."""
+    Attributes
+    ----------
+    model : float32 [length]
+        Its model, as received.
+    memory, incoming : mapping of str to float32 [*] or None
+        See `Client`.
+    """
+
+    model: Any
 
     @property
     def memory(self) -> Mapping[str, Any]:
-        """See `Client.memory`."""
+        """See above."""
 
     @property
     def incoming(self) -> Mapping[str, Any]:
-        """See `Client.incoming`."""
+        """See above."""
 
     def part(self, name: str) -> Part:
         """See `Client.part`."""

@@ -11,13 +11,13 @@ it is only a scale of the step.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.algorithms.program import Client, Decision, Floats, Server
+from fedmpi.algorithms.program import Client, Floats, Server
 
 
 class QFedAvgOptions(AlgorithmOptions):
@@ -31,14 +31,14 @@ class QFedAvgOptions(AlgorithmOptions):
 class QFedAvg(Algorithm):
     """``w <- w + sum_i F_i^q (w_i - w) / sum_i h_i / L``."""
 
-    name: ClassVar[str] = "q-fedavg"
-    paper: ClassVar[str] = "Li et al., ICLR 2020, Algorithm 2"
-    Options: ClassVar[type[AlgorithmOptions]] = QFedAvgOptions
+    name = "q-fedavg"
+    paper = "Li et al., ICLR 2020, Algorithm 2"
+    Options = QFedAvgOptions
     options: QFedAvgOptions
 
-    numbers: ClassVar[tuple[str, ...]] = ("received_loss",)
-    decides: ClassVar[frozenset[Decision]] = frozenset({"weights"})
-    needs_labels: ClassVar[bool] = True
+    numbers = ("received_loss",)
+    decides = frozenset({"weights"})
+    needs_labels = True
 
     def train(self, client: Client) -> None:
         """Report F, and train."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.algorithms.base import Algorithm, Floats
-from fedmpi.algorithms.program import Ask, Conversation, Decision, Server
+from fedmpi.algorithms.base import Algorithm, Floats, Rows
+from fedmpi.algorithms.program import Conversation, Server
 
 
 class Robust(Algorithm):
     """Groups whose models move by an aggregate of their participants' updates; all count alike."""
 
-    decides: ClassVar[frozenset[Decision]] = frozenset({"moves"})
-    asks: ClassVar[frozenset[Ask]] = frozenset({"rows"})
+    decides = frozenset({"moves"})
+    asks = frozenset({"rows"})
 
     def decide(self, server: Server) -> Conversation:
         """Move each group by its aggregate."""
@@ -26,7 +24,7 @@ class Robust(Algorithm):
             server.move(members, self.aggregate(mine, server.trained))
 
     @abstractmethod
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return what a group's model moves by, float64 [shared].
 
         Parameters

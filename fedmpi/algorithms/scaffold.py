@@ -10,7 +10,7 @@ clients' optimizer is plain SGD.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -30,16 +30,12 @@ class ScaffoldOptions(AlgorithmOptions):
 class Scaffold(Algorithm):
     """One global model x and control variate c; a client has its own, c_i, zero at the start."""
 
-    name: ClassVar[str] = "scaffold"
-    paper: ClassVar[str] = "Karimireddy et al., ICML 2020, Algorithm 1, option II"
-    Options: ClassVar[type[AlgorithmOptions]] = ScaffoldOptions
+    name = "scaffold"
+    paper = "Karimireddy et al., ICML 2020, Algorithm 1, option II"
+    Options = ScaffoldOptions
     options: ScaffoldOptions
-    sends: ClassVar[tuple[str, ...]] = ("control",)
-    needs_sgd: ClassVar[bool] = True
-
-    def __init__(self, options: AlgorithmOptions) -> None:
-        super().__init__(options)
-        self._trained = self._num_clients = 0
+    sends = ("control",)
+    needs_sgd = True
 
     def begin(self, trained: int, num_clients: int) -> None:
         """Take note of how many parameters and clients there are."""

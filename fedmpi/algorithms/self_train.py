@@ -7,8 +7,6 @@ round is ``local_epochs`` epochs, so ``rounds`` sets their number.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, Ints
@@ -17,8 +15,8 @@ from fedmpi.algorithms.base import Algorithm, Ints
 class SelfTrain(Algorithm):
     """No communication after the start; each client is a group of its own."""
 
-    name: ClassVar[str] = "self-train"
-    communicates: ClassVar[bool] = False
+    name = "self-train"
+    communicates = False
 
     def groups(self, num_clients: int) -> Ints:
         """Return one group per client."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fedmpi.algorithms.program import Floats
+
 Words = npt.NDArray[np.uint64]
 
 BITS = 64

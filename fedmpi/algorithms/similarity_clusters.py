@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from fedmpi.algorithms.program import Floats, Ints
 
 Linkage = Literal["average", "complete", "single", "ward"]
 Division = Callable[[int], Ints]
@@ -78,9 +77,7 @@ def best_silhouette(similarity: Floats, divide: Division) -> Ints:
     count = len(similarity)
     best, highest = np.zeros(count, np.int64), -np.inf
     distances = _distances(similarity)
-    for clusters in range(2, max(2, count // 2) + 1):
-        if clusters >= count:
-            break
+    for clusters in range(2, min(max(2, count // 2) + 1, count)):
         labels = divide(clusters)
         if not 2 <= len(np.unique(labels)) < count:
             continue

@@ -7,13 +7,12 @@ the updates of their local training. All participants count alike, however many 
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from fedmpi.algorithms.base import AlgorithmOptions, Floats
+from fedmpi.algorithms.base import AlgorithmOptions, Floats, Rows
 from fedmpi.algorithms.median import ascending
 from fedmpi.algorithms.robust import Robust
 
@@ -29,9 +28,9 @@ class TrimmedMeanOptions(AlgorithmOptions):
 class TrimmedMean(Robust):
     """One global model that moves by the mean of what is left in each coordinate."""
 
-    name: ClassVar[str] = "trimmed-mean"
-    paper: ClassVar[str] = "Yin et al., ICML 2018, Algorithm 1, option II"
-    Options: ClassVar[type[AlgorithmOptions]] = TrimmedMeanOptions
+    name = "trimmed-mean"
+    paper = "Yin et al., ICML 2018, Algorithm 1, option II"
+    Options = TrimmedMeanOptions
     options: TrimmedMeanOptions
 
     def remark(self, participants: int, one_step: bool) -> str:
@@ -46,7 +45,7 @@ class TrimmedMean(Robust):
         """Return how many are left out at each end."""
         return int(self.options.beta * participants + 1e-9)  # 0.29 * 100 is 28.999999999999996
 
-    def aggregate(self, rows: npt.NDArray[np.float32], trained: int) -> Floats:
+    def aggregate(self, rows: Rows, trained: int) -> Floats:
         """Return the trimmed mean of each coordinate, added in ascending order."""
         left_out = self._left_out(len(rows))
         ordered = ascending(rows)[left_out : len(rows) - left_out]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fedmpi.config.options import Options
+from fedmpi.config.options import Options, by_name
 from fedmpi.seeds import Purpose, key, permutation
 
 Ints = npt.NDArray[np.int64]
@@ -113,11 +113,5 @@ class Colluding(UpdateAttack):
 
 
 AttackOptions = NoAttack | LabelFlip | SignFlip | Noise | Colluding
-ATTACKS: dict[str, type[Options]] = {
-    "none": NoAttack,
-    "label-flip": LabelFlip,
-    "sign-flip": SignFlip,
-    "noise": Noise,
-    "colluding": Colluding,
-}
+ATTACKS = by_name(AttackOptions)
 """Option classes by name."""

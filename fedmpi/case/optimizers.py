@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from fedmpi.config.options import Options
+from fedmpi.config.options import Options, by_name
 
 
 class _AdamLike(Options):
@@ -61,6 +61,7 @@ class SgdOptions(Options):
 
 
 AnyAdam = AdamOptions | AdamWOptions
-OptimizerOptions = Annotated[AdamOptions | AdamWOptions | SgdOptions, Field(discriminator="name")]
-OPTIMIZERS: dict[str, type[BaseModel]] = {"adam": AdamOptions, "adamw": AdamWOptions, "sgd": SgdOptions}
+AnyOptimizer = AnyAdam | SgdOptions
+OptimizerOptions = Annotated[AnyOptimizer, Field(discriminator="name")]
+OPTIMIZERS = by_name(AnyOptimizer)
 """Option classes by name."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fedmpi.config.options import Options
+from fedmpi.config.options import Options, by_name
 
 
 class NoPrivacy(Options):
@@ -53,10 +53,5 @@ class DistributedPrivacy(_Private):
 Private = CentralPrivacy | DistributedPrivacy
 Clipped = Clipping | Private
 PrivacyOptions = NoPrivacy | Clipped
-PRIVACY: dict[str, type[Options]] = {
-    "none": NoPrivacy,
-    "clipping": Clipping,
-    "central": CentralPrivacy,
-    "distributed": DistributedPrivacy,
-}
+PRIVACY = by_name(PrivacyOptions)
 """Option classes by name."""

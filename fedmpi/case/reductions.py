@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fedmpi.config.options import Options
+from fedmpi.config.options import Options, by_name
 
 DropoutStep = Literal["training", "shares", "upload", "answers"]
 """What a client does not do any more: train, share its secrets, send its update, help to lift the masks."""
@@ -140,12 +140,5 @@ SecureOptions = SecAggOptions | SecAggPlusOptions | LightSecAggOptions
 ClippedOptions = Fixed32Options | SecureOptions
 AnyReduction = ExactOptions | Float32Options | ClippedOptions
 ReductionOptions = Annotated[AnyReduction, Field(discriminator="name")]
-REDUCTIONS: dict[str, type[Options]] = {
-    "exact": ExactOptions,
-    "float32": Float32Options,
-    "fixed32": Fixed32Options,
-    "secagg": SecAggOptions,
-    "secagg+": SecAggPlusOptions,
-    "lightsecagg": LightSecAggOptions,
-}
+REDUCTIONS = by_name(AnyReduction)
 """Option classes by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, model_validator
@@ -20,6 +20,10 @@ from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
 from fedmpi.store.schema import config_digest
 from fedmpi.tasks.known import classifies
+
+Misfits = Iterator[tuple[str, str]]
+"""Settings, dotted, that cannot be with the others of a case, each with what to do. Whoever asks for them
+stops at the first, so that a check need not hold for what an earlier one refuses."""
 
 
 class EvaluationOptions(Options):

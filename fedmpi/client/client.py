@@ -78,7 +78,7 @@ class Client(ClientData):
         norm = two_norm(self.shared.pack(model.gradient))
         self.row.copy_(model.parameters)
         algorithm.after_training(trainee)
-        report, numbers, lost = algorithm.reported(trainee)
+        report, numbers, lost = algorithm.reported(trainee.report)
         if self.last is not None:
             self.last.copy_(self.row)
         graphs = sum(len(each.outcome.losses) for each in done)

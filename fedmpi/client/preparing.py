@@ -62,7 +62,7 @@ class Preparing:
         if self._counted < 0:
             raise Breach("shows rows: first `yield client.count(n)`, with how many")
         width = max(1, rows.shape[-1]) if getattr(rows, "ndim", 0) == 2 else 1
-        return Offer("show", checks.rows(rows, (self._counted, width)))
+        return Offer("show", checks.array(rows, "float32", (self._counted, width)))
 
     def note(self, kind: str, answer: Any) -> None:
         """Take note of what an exchange has brought: how many rows are shown, and their shapes."""
@@ -73,7 +73,7 @@ class Preparing:
         """See `program.Preparing`."""
         if not isinstance(rows, Sequence) or not len(rows) == len(self._shown) > 0:
             raise Breach("answers: it must be a list of rows for each client that has shown some")
-        each = [checks.rows(part, shape) for part, shape in zip(rows, self._shown, strict=True)]
+        each = [checks.array(part, "float32", shape) for part, shape in zip(rows, self._shown, strict=True)]
         each[self.id] = np.zeros_like(each[self.id])
         return Offer("answer", np.concatenate(each))
 
@@ -93,11 +93,12 @@ class Preparing:
             raise Breach("adds nodes, which is for one graph whose nodes are examples")
         if self.added is not None:
             raise Breach("adds nodes a second time: add all at once")
-        numbers = checks.whole(neighbours, "nodes")
+        numbers = checks.integers(neighbours, "nodes")
         checks.some(numbers, np.arange(graphs.topology.num_nodes), "node")
         if not np.array_equal(np.sort(numbers), numbers):
             raise Breach("adds nodes to neighbours that are not in ascending order")
-        self.added = Generated(numbers.copy(), checks.rows(features, (len(numbers), width)).copy())
+        rows = checks.array(features, "float32", (len(numbers), width))
+        self.added = Generated(numbers.copy(), rows.copy())
 
     def work(self, flops: int) -> None:
         """See `program.Preparing`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
@@ -36,3 +36,8 @@ class Options(BaseModel):
     def recorded(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """Return a dumped table without what it holds for `removed` options."""
         return {key: value for key, value in table.items() if (key, value) not in cls.removed.items()}
+
+
+def by_name(union: Any) -> dict[str, type[Options]]:
+    """Return the option classes of a union by the defaults of their field `name`."""
+    return {kind.model_fields["name"].default: kind for kind in get_args(union)}

@@ -161,7 +161,8 @@ class Deciding:
         """See `program.Server`."""
         self._allowed("moves")
         group = int(self._group[checks.one_of(members, self.groups())[0]])
-        self.moves[group] = checks.mean(step, self._size).copy(), len(members)
+        found = checks.array(step, "float64", (self._size,), "moved a model by")
+        self.moves[group] = found.copy(), len(members)
 
     def nothing(self, request: Request) -> Any:
         """Return the answer to a request for nothing."""

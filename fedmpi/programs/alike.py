@@ -61,8 +61,8 @@ def is_comparable(value: Any) -> bool:
 
 
 def _same_array(one: Any, other: Any) -> bool:
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
     if isinstance(one, torch.Tensor):
-        if (one.dtype, one.shape) != (other.dtype, other.shape):
-            return False
         one, other = (each.detach().cpu().contiguous().view(torch.uint8).numpy() for each in (one, other))
-    return (one.dtype, one.shape) == (other.dtype, other.shape) and one.tobytes() == other.tobytes()
+    return bool(one.tobytes() == other.tobytes())

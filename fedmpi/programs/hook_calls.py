@@ -6,6 +6,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 from inspect import isgenerator
 from typing import Any, TypeVar
@@ -22,19 +23,23 @@ from fedmpi.programs.position import Position
 
 T = TypeVar("T")
 
-REPEATED = frozenset({"participants", "update", "decide", "change"})
+Check = Callable[[Any], object]
+"""Raises Breach for what a program must not yield."""
+
+_REPEATED = frozenset({"participants", "update", "decide", "change"})
 """Hooks that take and give plain values: while they are watched, each is called twice."""
 
-TALKS = {"prepare": Offer, "decide": Request}
-"""Hooks that may ask for something by a `yield`, and what they yield."""
-
-_SUCH = {"prepare": "client.count(3)", "decide": "server.rows(server.participants)"}
+_TALKS = {"prepare": (Offer, "client.count(3)"), "decide": (Request, "server.rows(server.participants)")}
+"""Hooks that may ask for something by a `yield`, what they yield, and the call of such a verb."""
 
 _MOST_ASKED = 10_000
 """Requests of a program in a round; more come from a loop without an end."""
 
-PROGRAMS = frozenset({"train", "trained", "evaluated", "predict"})
+_PROGRAMS = frozenset({"train", "trained", "evaluated", "predict"})
 """Hooks that are a client's program."""
+
+_OTHERWISE = "asks otherwise"
+"""What a program that asks for other things when it is called again comes to."""
 
 
 class HookCalls:
@@ -43,8 +48,6 @@ class HookCalls:
     Parameters
     ----------
     algorithm : Algorithm
-    num_clients : int
-        Of the federation.
     where : Position
         Of this rank.
 
@@ -62,8 +65,8 @@ class HookCalls:
         algorithm, hook and, of a plug-in, its file.
     """
 
-    def __init__(self, algorithm: Algorithm, num_clients: int, where: Position) -> None:
-        self.algorithm, self.num_clients, self.where = algorithm, num_clients, where
+    def __init__(self, algorithm: Algorithm, where: Position) -> None:
+        self.algorithm, self.where = algorithm, where
         self._answers: dict[tuple[Any, ...], Any] = {}
         self.last = ""
         self.watching = False
@@ -77,22 +80,17 @@ class HookCalls:
             return ended.value
         raise self.failed(hook, "has a yield, which only prepare and decide may have")
 
-    def talk(self, hook: str, *arguments: Any) -> Generator[Any, Any, Any]:
-        """Call a hook as `call` does; yield what it yields, and send it the answers."""
+    def talk(self, hook: str, *arguments: Any, check: Check | None = None) -> Generator[Any, Any, Any]:
+        """Call a hook as `call` does; yield what it yields, which passes `check`, and send it the answers."""
         if not self.watching:
-            return (yield from self._run(hook, arguments))
-        copies, asked = (_copies(arguments) if hook in REPEATED else None), list[tuple[Any, Any]]()
+            return (yield from self._run(hook, arguments, check))
+        copies, asked = None, list[tuple[Any, Any]]()
+        if hook in _REPEATED:
+            with suppress(Exception):  # there can be no copies, such as of a tensor within a graph
+                copies = copied(arguments)
         before = {name: copied(each) for name, each in vars(self.algorithm).items() if is_comparable(each)}
         drawn = _global_generators()
-        run, answer = self._run(hook, arguments), None
-        while True:
-            try:
-                request = run.send(answer)
-            except StopIteration as ended:
-                value = ended.value
-                break
-            answer = yield request
-            asked.append((request, copied(answer)))
+        value = yield from self._run(hook, arguments, check, asked)
         self._refuse_changes(hook, before, drawn)
         if copies is not None:
             kept, self.algorithm.server = self.algorithm.server, before.get("server", {})
@@ -111,24 +109,29 @@ class HookCalls:
         known = (name for name, each in after.items() if name != "server" and is_comparable(each))
         if changed := [name for name in known if not alike(after[name], before.get(name))]:
             names = ", ".join(f"self.{name}" for name in changed)
-            place = "memory()" if hook in PROGRAMS else "server_memory(), and keep it in self.server"
+            place = "memory()" if hook in _PROGRAMS else "server_memory(), and keep it in self.server"
             raise self.failed(hook, f"changed {names}, which no checkpoint holds: declare it in {place}")
 
     def _replay(self, hook: str, arguments: tuple[Any, ...], asked: list[tuple[Any, Any]]) -> Any:
         """Call a hook again with the same answers, and return its value; a text if it asks otherwise."""
-        run, answer, otherwise = self._run(hook, arguments), None, "asks otherwise"
-        for request, given in asked:
-            if not alike(_sent(run, answer), request):
-                return otherwise
-            answer = given
+        run, answer, left = self._run(hook, arguments), None, list(asked)
         try:
-            run.send(answer)
+            while True:
+                request = run.send(answer)
+                if not left or not alike(request, left[0][0]):
+                    return _OTHERWISE
+                _, answer = left.pop(0)
         except StopIteration as ended:
-            return ended.value
-        return otherwise
+            return _OTHERWISE if left else ended.value
 
-    def _run(self, hook: str, arguments: tuple[Any, ...]) -> Generator[Any, Any, Any]:
-        """Call a hook, yield what it yields, and return its value."""
+    def _run(
+        self,
+        hook: str,
+        arguments: tuple[Any, ...],
+        check: Check | None = None,
+        asked: list[tuple[Any, Any]] | None = None,
+    ) -> Generator[Any, Any, Any]:
+        """Call a hook, yield what it yields, and return its value; `asked` gets the requests and answers."""
         with _Noted(self, hook):
             try:
                 value = getattr(self.algorithm, hook)(*arguments)
@@ -137,20 +140,22 @@ class HookCalls:
         if not isgenerator(value):
             return value
         talk: Generator[Any, Any, Any] = value
-        answer, asked = None, 0
-        while True:
+        answer = None
+        for _ in range(_MOST_ASKED + 1):
             with _Noted(self, hook):
                 try:
                     request = talk.send(answer)
                 except StopIteration as ended:
                     return ended.value
-                if hook in TALKS and not isinstance(request, TALKS[hook]):
-                    text = f"yield what a verb returns, such as {_SUCH[hook]}"
-                    raise Breach(f"yielded {request!r}"[:80] + f": {text}")
-                asked += 1
-                if asked > _MOST_ASKED:
-                    raise Breach(f"yielded more than {_MOST_ASKED:,} times: it must come to an end")
+                kind, such = _TALKS.get(hook, (object, ""))
+                if not isinstance(request, kind):
+                    raise Breach(f"yielded {request!r}"[:80] + f": yield what a verb returns, such as {such}")
+                if check is not None:
+                    check(request)
             answer = yield request
+            if asked is not None:
+                asked.append((request, copied(answer)))
+        raise self.failed(hook, f"yielded more than {_MOST_ASKED:,} times: it must come to an end")
 
     def ask(self, hook: str, arguments: tuple[Any, ...], check: Callable[..., T], *bounds: Any) -> T:
         """Call a hook and return its value as the engine uses it.
@@ -191,14 +196,10 @@ class HookCalls:
         answer: T = self._answers[hook, key]
         return answer
 
-    def warm_up(self) -> None:
-        """Call `warm_up`."""
-        self.call("warm_up")
-
     @property
-    def is_own(self) -> bool:
-        """Whether the algorithm is one of fedmpi's own."""
-        return type(self.algorithm).__module__.startswith("fedmpi.")
+    def is_plugin(self) -> bool:
+        """Whether the algorithm is none of fedmpi's own."""
+        return not type(self.algorithm).__module__.startswith("fedmpi.")
 
     @property
     def file(self) -> str | None:
@@ -212,7 +213,7 @@ class HookCalls:
 
     def failed(self, hook: str, text: str, line: int = 0) -> RankFailed:
         """Return the error that a hook ends the run with; `line` is that of its file, if it is known."""
-        place = "" if self.is_own or self.file is None else f" in {self.file}{f':{line}' if line else ''}"
+        place = f" in {self.file}{f':{line}' if line else ''}" if self.is_plugin and self.file else ""
         return RankFailed(f"algorithm {self.algorithm.name}: hook {hook}{place} {text}")
 
 
@@ -239,14 +240,6 @@ class _Noted:
             self._calls.last = self._hook
 
 
-def _sent(run: Generator[Any, Any, Any], answer: Any) -> Any:
-    """Return what a program asks next; None at its end."""
-    try:
-        return run.send(answer)
-    except StopIteration:
-        return None
-
-
 def _global_generators() -> tuple[Any, ...]:
     """Return the states of the generators that a process has one of."""
     return random.getstate(), np.random.get_state(), torch.random.get_rng_state()
@@ -256,12 +249,3 @@ def _line_of(error: BaseException, file: str | None) -> int:
     """Return the last line of a file that an error went through; 0 if it did not."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == file), 0)
-
-
-def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return copies of arguments; None where there can be none, such as of a tensor within a graph."""
-    try:
-        found: tuple[Any, ...] = copied(arguments)
-    except Exception:
-        return None
-    return found

@@ -16,12 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from fedmpi.algorithms.program import Memory, Message, Size, Tensors
+from fedmpi.algorithms.program import Floats, Ints, Memory, Message, Size, Tensors
 from fedmpi.store.schema import MEASUREMENTS, RESULTS, Field, axis_sizes
 from fedmpi.store.stored import StoredField, in_words
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 LARGEST_WEIGHT = 2**29 - 1
 """A float32 times a weight up to it is exact in float64."""
@@ -48,7 +45,7 @@ class Breach(Exception):
 
 def participants(value: Any, num_clients: int) -> Ints:
     """Return who takes part, int64, ascending: at least one, each at most once."""
-    chosen = np.sort(_integers(value, None, "clients"))
+    chosen = np.sort(integers(value, "clients"))
     if not len(chosen):
         raise Breach("returned nobody: at least one client must train")
     _within(chosen, num_clients, "client")
@@ -60,7 +57,7 @@ def participants(value: Any, num_clients: int) -> Ints:
 
 def groups(value: Any, num_clients: int) -> Ints:
     """Return the group of each client, int64 [clients], numbers from 0 to the number of clients less 1."""
-    numbers = _integers(value, num_clients, "groups")
+    numbers = integers(value, "groups", num_clients)
     _within(numbers, num_clients, "group")
     return numbers
 
@@ -75,7 +72,7 @@ def weights(value: Any, num_clients: int) -> Ints:
     of_floats = given.dtype.kind == "f" and given.shape == (num_clients,)
     if of_floats and not np.array_equal(given, np.rint(given)):
         return _scaled(given.astype(np.float64))
-    whole = _integers(given, num_clients, "weights")
+    whole = integers(given, "weights", num_clients)
     if whole.min() < 0 or whole.max() > LARGEST_WEIGHT:
         wrong = int(np.flatnonzero((whole < 0) | (whole > LARGEST_WEIGHT))[0])
         raise Breach(f"returned {whole[wrong]} for client {wrong}: a whole weight is 0 to {LARGEST_WEIGHT}")
@@ -84,7 +81,7 @@ def weights(value: Any, num_clients: int) -> Ints:
     return whole
 
 
-def _scaled(given: npt.NDArray[np.float64]) -> Ints:
+def _scaled(given: Floats) -> Ints:
     """Return weights whose largest is `LARGEST_WEIGHT`; one above 0 stays above 0."""
     if not np.isfinite(given).all() or given.min() < 0:
         wrong = int(np.flatnonzero(~np.isfinite(given) | (given < 0))[0])
@@ -119,7 +116,7 @@ def round_weights(found: Any, divisor: Any, num_clients: int) -> tuple[Floats, f
     return np.where(rounded < _SMALLEST_WEIGHT, 0.0, rounded), scaled
 
 
-def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
+def client_weights(value: Any, count: int) -> Floats:
     """Return weights of clients' models in each other's means, float64 [k, k]; the sum of each row is 1."""
     if not isinstance(value, np.ndarray) or value.shape != (count, count) or value.dtype.kind not in "iuf":
         raise Breach(f"returned {_described(value)}: it must be float64 [{count}, {count}]")
@@ -129,7 +126,7 @@ def client_weights(value: Any, count: int) -> npt.NDArray[np.float64]:
     totals = found.sum(axis=1, keepdims=True)
     if not np.isfinite(totals).all() or not totals.all():
         raise Breach("returned a row without a weight above 0, or too large to be summed")
-    shares: npt.NDArray[np.float64] = found / totals
+    shares: Floats = found / totals
     return shares
 
 
@@ -138,11 +135,6 @@ def length(value: Any) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise Breach(f"gave {_described(value)}: it must be a whole number, 0 or more")
     return int(value)
-
-
-def whole(value: Any, what: str) -> Ints:
-    """Return a vector of whole numbers, int64."""
-    return _integers(value, None, what)
 
 
 def text(value: Any) -> str:
@@ -159,24 +151,10 @@ def yes_or_no(value: Any) -> bool:
     return bool(value)
 
 
-def model(value: Any, size: int) -> npt.NDArray[np.float32]:
-    """Return a group's next model, float32 [shared]."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != (size,):
-        raise Breach(f"returned {_described(value)}: it must be float32 [{size}], as the model it was given")
-    return value
-
-
-def mean(value: Any, size: int) -> npt.NDArray[np.float64]:
-    """Return what stands for a group's mean, float64 [shared]."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != (size,):
-        raise Breach(f"moved a model by {_described(value)}: it must be float64 [{size}]")
-    return value
-
-
-def rows(value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Return float32 rows of a shape."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.shape != shape:
-        raise Breach(f"returned {_described(value)}: it must be float32 {list(shape)}")
+def array(value: Any, dtype: str, shape: tuple[int, ...], verb: str = "returned", more: str = "") -> Any:
+    """Return an array of this type and shape."""
+    if not isinstance(value, np.ndarray) or (value.dtype, value.shape) != (dtype, shape):
+        raise Breach(f"{verb} {_described(value)}: it must be {dtype} {list(shape)}{more}")
     return value
 
 
@@ -204,8 +182,7 @@ def messages(value: Any) -> dict[str, Message]:
     if not isinstance(value, Mapping) or not all(isinstance(each, Message) for each in value.values()):
         raise Breach(f"returned {_described(value)}: it must be a table of Message by name")
     for name, each in value.items():
-        sizes = isinstance(each.shape, tuple) and all(map(_is_length, each.shape))
-        if not sizes:
+        if not isinstance(each.shape, tuple) or not all(map(_is_length, each.shape)):
             raise Breach(
                 f"returned {name} of the shape {each.shape!r}: it is a tuple of whole numbers above 0"
             )
@@ -254,8 +231,7 @@ def _size(size: Any, what: str, tensors: Tensors) -> None:
 
 def like(value: Any, other: Any) -> Any:
     """Return a vector of the type and shape of another; of torch."""
-    same = type(value) is type(other) and (value.shape, value.dtype) == (other.shape, other.dtype)
-    if not same:
+    if type(value) is not type(other) or (value.shape, value.dtype) != (other.shape, other.dtype):
         kind = f"{other.dtype} {list(other.shape)}, as client.model"
         raise Breach(f"returned {_described(value)}: it must be a tensor {kind}")
     return value
@@ -274,16 +250,15 @@ def classes(value: Any, count: int) -> Ints | None:
 
 def scalar_like(value: Any, other: Any) -> Any:
     """Return a scalar of the type of a tensor, or None."""
-    if value is not None and not (
-        type(value) is type(other) and value.shape == () and value.dtype == other.dtype
-    ):
+    fits = value is None or (type(value) is type(other) and value.shape == () and value.dtype == other.dtype)
+    if not fits:
         raise Breach(f"returned {_described(value)}: it must be a scalar of {other.dtype}, or None")
     return value
 
 
 def some(value: Any, known: Ints, what: str) -> Ints:
     """Return some of the groups or clients of a round, int64, ascending, each once."""
-    chosen = np.unique(_integers(value, None, f"{what}s"))
+    chosen = np.unique(integers(value, f"{what}s"))
     if len(strangers := np.setdiff1d(chosen, known)):
         raise Breach(f"named {what} {strangers[0]}: " + _ABSENT[what])
     return chosen
@@ -294,7 +269,7 @@ _ABSENT = {"group": "no client of it took part", "client": "it took no part", "n
 
 def one_of(value: Any, groups: Sequence[Ints]) -> Ints:
     """Return the participants of a group, as `Server.groups` gives them."""
-    members = _integers(value, None, "clients")
+    members = integers(value, "clients")
     if not any(np.array_equal(members, each) for each in groups):
         raise Breach(f"gave clients {members.tolist()[:8]}: they must be one of server.groups()")
     return members
@@ -304,7 +279,7 @@ def parts(value: Any, groups: Sequence[Ints]) -> list[Ints]:
     """Return a group's parts; every participant is in exactly one, and none is empty."""
     if not isinstance(value, Sequence) or not len(value):
         raise Breach(f"split into {_described(value)}: it must be a list of parts, int64 each")
-    found = [_integers(part, None, "clients") for part in value]
+    found = [integers(part, "clients") for part in value]
     together = np.sort(np.concatenate(found))
     if not all(map(len, found)) or not any(np.array_equal(together, each) for each in groups):
         raise Breach("split into parts in which not every participant of one group is exactly once")
@@ -387,7 +362,7 @@ def _array(value: Any, what: str) -> npt.NDArray[Any]:
         raise Breach(f"returned {type(value).__name__}: it must be a vector of {what}") from None
 
 
-def _integers(value: Any, length: int | None, what: str) -> Ints:
+def integers(value: Any, what: str, length: int | None = None) -> Ints:
     """Return a vector of whole numbers, int64; floats that are whole count."""
     given = _array(value, what)
     if given.size == 0 and length is None and given.ndim == 1:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm, Floats, Ints, Model
-from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Offers, Request, Size, Tensors
+from fedmpi.algorithms.declared import overrides
+from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Offers, Size, Tensors
 from fedmpi.errors import RankFailed
 from fedmpi.models.options import ModelOptions
 from fedmpi.programs import hook_checks as checks
-from fedmpi.programs.hook_calls import HookCalls
+from fedmpi.programs.hook_calls import HookCalls, T
 from fedmpi.programs.position import Position
 from fedmpi.store.schema import Field
 
@@ -32,35 +34,7 @@ FLAGS = (
 """Attributes of an algorithm that must be equal on all ranks."""
 
 
-class Training(Protocol):
-    """A client in a round, beside what its program sees of it (`fedmpi.algorithms.program.Client`)."""
-
-    @property
-    def received(self) -> Any:
-        """The shared part of the model as it came, which no program changes."""
-
-    @property
-    def done(self) -> Sequence[object]:
-        """The model's passes."""
-
-    def run_epochs(self) -> None:
-        """Train as FedAvg does."""
-
-    def report(self) -> tuple[npt.NDArray[np.uint8], tuple[float, ...], bool]:
-        """Return its messages as bytes, its numbers, and whether something is not finite."""
-
-
-class Deciding(Protocol):
-    """The server in a round, beside what its program sees of it (`fedmpi.algorithms.program.Server`)."""
-
-    def refuse_undeclared(self, request: Request) -> None:
-        """Raise Breach for a request that the class does not declare."""
-
-    def check(self) -> None:
-        """Raise Breach where something that the class declares was not decided."""
-
-
-class Hooks:
+class Hooks(HookCalls):
     """Checked calls of an algorithm's hooks.
 
     Parameters
@@ -77,8 +51,6 @@ class Hooks:
         Whether clients have a program before round 1.
     central : bool
         Whether rank 0 updates the models of all groups.
-    is_plugin : bool
-        Whether its second round is watched: see `HookCalls`.
 
     Raises
     ------
@@ -87,22 +59,19 @@ class Hooks:
     """
 
     def __init__(self, algorithm: Algorithm, num_clients: int, where: Position) -> None:
-        self._calls = HookCalls(algorithm, num_clients, where)
-        self._num_clients, self.where = num_clients, where
+        super().__init__(algorithm, where)
+        self._num_clients = num_clients
         self.name, self.communicates = algorithm.name, algorithm.communicates
         self.pools, self.reads_share = algorithm.pools, algorithm.reads_share
         self.sends, self.numbers = tuple(algorithm.sends), tuple(algorithm.numbers)
         self.decides, self.asks = frozenset(algorithm.decides), frozenset(algorithm.asks)
         self.central = algorithm.central or bool(self.decides & {"moves", "mixes"})
-        kind = type(algorithm)
-        self.change = self._change if kind.change is not Algorithm.change else None
-        self.evaluated = self._evaluated if kind.evaluated is not Algorithm.evaluated else None
-        self.predict = self._predict if kind.predict is not Algorithm.predict else None
-        self._trains = kind.train is not Algorithm.train
-        self.renews = kind.trained is not Algorithm.trained
-        self.prepares = kind.prepare is not Algorithm.prepare
+        has = partial(overrides, type(algorithm))
+        self.change = self._change if has("change") else None
+        self.evaluated = self._evaluated if has("evaluated") else None
+        self.predict = self._predict if has("predict") else None
+        self._trains, self.renews, self.prepares = has("train"), has("trained"), has("prepare")
         self.reads_outputs, self.tasks = algorithm.reads_outputs, algorithm.tasks
-        self.is_plugin = not self._calls.is_own
         self._first_round = -1
         self._declared: Mapping[str, npt.NDArray[Any]] = {}
 
@@ -113,44 +82,44 @@ class Hooks:
 
     def prepare(self, client: object) -> Offers:
         """Run a client's program before round 1, yielding what it offers: see `Algorithm.prepare`."""
-        self._calls.watching = self.is_plugin
-        yield from self._calls.talk("prepare", client)
+        self.watching = self.is_plugin
+        yield from self.talk("prepare", client)
 
     def disagreed(self) -> RankFailed:
         """Return the error where clients do not take the same exchanges before round 1, on every rank."""
         text = "takes other exchanges, or rows of other widths, on some clients than on others"
-        error = self._calls.failed("prepare", text)
+        error = self.failed("prepare", text)
         error.agreed = True
         return error
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
         """See `Algorithm.memory`."""
-        return self._calls.ask_once("memory", (tensors,), checks.memory, tensors, key=tensors)
+        return self.ask_once("memory", (tensors,), checks.memory, tensors, key=tensors)
 
     def moments(self, tensors: Tensors) -> Mapping[str, Size]:
         """See `Algorithm.moments`."""
-        return self._calls.ask_once("moments", (tensors,), checks.moments, tensors, key=tensors)
+        return self.ask_once("moments", (tensors,), checks.moments, tensors, key=tensors)
 
-    def train(self, client: Training) -> None:
-        """Run a client's program: see `Algorithm.train`."""
+    def train(self, client: Any) -> None:
+        """Run the program of a client, a `program.Client` with its passes `done`: see `Algorithm.train`."""
         if self._trains:
             before = client.received._version
-            self._calls.call("train", client)
+            self.call("train", client)
             if client.received._version != before:
-                raise self._calls.failed("train", "changed `received`")
+                raise self.failed("train", "changed `received`")
         else:
             client.run_epochs()
         if not client.done:
-            raise self._calls.failed("train", "took no pass at the model: call run_epochs or gradient")
+            raise self.failed("train", "took no pass at the model: call run_epochs or gradient")
 
-    def after_training(self, client: Training) -> None:
+    def after_training(self, client: object) -> None:
         """See `Algorithm.trained`."""
         if self.renews:
-            self._calls.call("trained", client)
+            self.call("trained", client)
 
-    def reported(self, client: Training) -> tuple[npt.NDArray[np.uint8], tuple[float, ...], bool]:
-        """Return what a client's program sent: see `Training.report`."""
-        return self._calls.checked("trained" if self.renews else "train", client.report)
+    def reported(self, report: Callable[[], T]) -> T:
+        """Return what a client's program sent, which `report` checks."""
+        return self.checked("trained" if self.renews else "train", report)
 
     def goes_on(self) -> None:
         """Note that the program that runs has called a verb."""
@@ -160,87 +129,78 @@ class Hooks:
     def _change(self, gradient: Any, model: Any, received: Any, memory: Mapping[str, Any]) -> None:
         """See `Algorithm.change`."""
         before = received._version
-        self._calls.call("change", gradient, model, received, memory)
+        self.call("change", gradient, model, received, memory)
         if received._version != before:
-            raise self._calls.failed("change", "changed `received`: only `gradient` may change")
+            raise self.failed("change", "changed `received`: only `gradient` may change")
 
     def _evaluated(self, client: Evaluated) -> Any:
         """See `Algorithm.evaluated`."""
         before = client.model._version, _versions(client.memory)
-        found = self._calls.ask("evaluated", (client,), checks.like, client.model)
+        found = self.ask("evaluated", (client,), checks.like, client.model)
         if client.model._version != before[0]:
-            raise self._calls.failed("evaluated", "changed `client.model`: change a clone of it")
+            raise self.failed("evaluated", "changed `client.model`: change a clone of it")
         if _versions(client.memory) != before[1]:
-            raise self._calls.failed("evaluated", "changed `client.memory`: only train and trained may")
+            raise self.failed("evaluated", "changed `client.memory`: only train and trained may")
         return found
 
     def _predict(self, client: Evaluated, count: int) -> npt.NDArray[np.int64] | None:
         """See `Algorithm.predict`; `count` is the number of held-out graphs."""
-        return self._calls.ask("predict", (client,), checks.classes, count)
+        return self.ask("predict", (client,), checks.classes, count)
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """See `Algorithm.messages`."""
-        return self._calls.ask_once("messages", (model, classes), checks.messages, key=classes)
+        return self.ask_once("messages", (model, classes), checks.messages, key=classes)
 
     def tells(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """See `Algorithm.tells`."""
-        return self._calls.ask_once("tells", (model, classes), checks.told, key=classes)
+        return self.ask_once("tells", (model, classes), checks.told, key=classes)
 
-    def decide(self, server: Deciding) -> Conversation:
-        """Run the server's program, yielding what it asks for: see `Algorithm.decide`."""
-        talk, answer = self._calls.talk("decide", server), None
-        while True:
-            try:
-                request = talk.send(answer)
-            except StopIteration as ended:
-                returned = ended.value
-                break
-            self._calls.checked("decide", server.refuse_undeclared, request)
-            answer = yield request
+    def decide(self, server: Any) -> Conversation:
+        """Run the server's program, yielding what it asks for: see `Algorithm.decide`.
+
+        Parameters
+        ----------
+        server
+            A `program.Server`, whose `refuse_undeclared` and `check` raise Breach for requests, and in the
+            end for decisions, that are not as the class declares them.
+        """
+        returned = yield from self.talk("decide", server, check=server.refuse_undeclared)
         if returned is not None:
-            raise self._calls.failed("decide", f"returned {type(returned).__name__}: it returns nothing")
-        self._calls.checked("decide", server.check)
+            raise self.failed("decide", f"returned {type(returned).__name__}: it returns nothing")
+        self.checked("decide", server.check)
 
     def remark(self, participants: int, one_step: bool) -> str:
         """See `Algorithm.remark`."""
-        return self._calls.ask("remark", (participants, one_step), checks.text)
+        return self.ask("remark", (participants, one_step), checks.text)
 
     def begin(self, trained: int, num_clients: int) -> None:
         """See `Algorithm.begin` and `Algorithm.server_memory`."""
-        self._calls.call("begin", trained, num_clients)
-        kept = self._calls.ask("server_memory", (trained, num_clients), checks.state)
-        self._calls.algorithm.server = {name: array.copy() for name, array in kept.items()}
+        self.call("begin", trained, num_clients)
+        kept = self.ask("server_memory", (trained, num_clients), checks.state)
+        self.algorithm.server = {name: array.copy() for name, array in kept.items()}
         self._declared = kept
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what the server keeps, as a checkpoint has it."""
-        return self._calls.checked("server_memory", checks.kept, self._calls.algorithm.server, self._declared)
+        return self.checked("server_memory", checks.kept, self.algorithm.server, self._declared)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take back what the server kept."""
-        self._calls.algorithm.server = {name: np.array(arrays[name]) for name in self._declared}
-
-    def watch(self) -> None:
-        """Watch what follows: see `HookCalls`."""
-        self._calls.watching = True
-
-    def raised(self, error: Exception) -> RankFailed:
-        """Return one line for an exception that a hook raised."""
-        return self._calls.raised(error)
+        self.algorithm.server = {name: np.array(arrays[name]) for name in self._declared}
 
     def begin_round(self, round: int) -> None:
         """Note the round; the second one that this process runs is watched."""
         self.where.round = round
         self._first_round = round if self._first_round < 0 else self._first_round
-        self._calls.watching = self.is_plugin and round == self._first_round + 1
+        self.watching = self.is_plugin and round == self._first_round + 1
 
     def warm_up(self) -> None:
         """See `Algorithm.warm_up`."""
-        self._calls.warm_up()
+        self.call("warm_up")
 
     def participants(self, seed: int, round: int, num_clients: int, fraction: float) -> Ints:
         """See `Algorithm.participants`."""
-        return self._calls.ask(
+        return self.ask(
             "participants", (seed, round, num_clients, fraction), checks.participants, num_clients
         )
 
@@ -248,34 +208,35 @@ class Hooks:
         """See `Algorithm.groups`; where every client gets a mean of its own, it is a group of its own."""
         if "mixes" in self.decides:
             return np.arange(num_clients)
-        return self._calls.ask_once("groups", (num_clients,), checks.groups, num_clients).copy()
+        return self.ask_once("groups", (num_clients,), checks.groups, num_clients).copy()
 
     def shares(self, name: str, share: str) -> bool:
         """See `Algorithm.shares`."""
-        return self._calls.ask_once("shares", (name, share), checks.yes_or_no, key=(name, share))
+        return self.ask_once("shares", (name, share), checks.yes_or_no, key=(name, share))
 
     def weights(self, samples: Ints) -> Ints:
         """See `Algorithm.weights`."""
-        return self._calls.ask_once("weights", (samples.copy(),), checks.weights, self._num_clients).copy()
+        return self.ask_once("weights", (samples.copy(),), checks.weights, self._num_clients).copy()
 
     def update(self, model: Model, mean: Floats, num_clients: int) -> Model:
         """See `Algorithm.update`."""
-        return self._calls.ask("update", (model, mean, num_clients), checks.model, len(model))
+        check = partial(checks.array, more=", as the model it was given")
+        return self.ask("update", (model, mean, num_clients), check, "float32", model.shape)
 
     def fields(self) -> tuple[Field, ...]:
         """Return the algorithm's own fields of the record."""
-        return self._calls.ask_once("fields", (self._num_clients,), checks.fields)
+        return self.ask_once("fields", (self._num_clients,), checks.fields)
 
     def check_fields(self, given: Collection[str]) -> None:
         """Refuse a round's row that lacks what the algorithm's record fields promise."""
         for field in self.fields():
             if field.name not in given:
-                raise self._calls.failed("decide", f'recorded no "{field.name}", which fields() names')
+                raise self.failed("decide", f'recorded no "{field.name}", which fields() names')
 
     def check_averages(self, group: Ints, weights: Ints, participants: Ints) -> None:
         """Refuse, on all ranks, weights that leave a group without a mean."""
         try:
-            self._calls.checked("weights", checks.averages, group, weights, participants)
+            self.checked("weights", checks.averages, group, weights, participants)
         except RankFailed as error:
             error.agreed = True
             raise
@@ -285,7 +246,7 @@ class Hooks:
         others = np.flatnonzero(digests != digests[0])
         if len(others):
             text = f"gave rank {others[0]} other clients than rank 0: it must depend on its arguments alone"
-            raise self._calls.failed("participants", text)
+            raise self.failed("participants", text)
 
 
 def _versions(memory: Mapping[str, Any]) -> list[int]:

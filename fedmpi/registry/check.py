@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from fedmpi.case.attacks import ATTACKS
 from fedmpi.case.optimizers import OPTIMIZERS
 from fedmpi.case.privacy import PRIVACY
 from fedmpi.case.reductions import REDUCTIONS
-from fedmpi.case.schema import Case
+from fedmpi.case.schema import Case, Misfits
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
@@ -31,12 +31,10 @@ from fedmpi.kinds import Kind, UnknownName, settled
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
+from fedmpi.registry import checks, objectives, tasks
 from fedmpi.registry.algorithms import ALGORITHMS
-from fedmpi.registry.checks import first_misfit
 from fedmpi.registry.checks.algorithm import able_kernels
-from fedmpi.registry.duplicates import distinct
-from fedmpi.registry.objectives import misfit
-from fedmpi.registry.tasks import dataset_misfit, task_misfit, task_named
+from fedmpi.registry.duplicates import Choose, distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 
@@ -72,10 +70,6 @@ class Checked:
     ranks: Ranks = ()
 
 
-Choose = Callable[[Sequence[int]], Sequence[int]]
-"""Chooses among a suite's cases, by place."""
-
-
 def check_suite(suite: Suite, choose: Choose = list) -> list[Checked]:
     """Check the chosen cases of a suite; return those that differ, cases that overrides made equal once.
 
@@ -93,7 +87,7 @@ def check_suite(suite: Suite, choose: Choose = list) -> list[Checked]:
         file that are the same but for their names, because one axis takes back what another sets.
     """
     with settled():
-        found = [_checked_or_not(suite, settings) for settings in suite.cases]
+        found = [_checked(suite, settings) for settings in suite.cases]
         cases = [each.case if isinstance(each, Checked) else None for each in found]
         places = distinct(suite, cases, choose)
     return [_chosen(suite, found[place], place) for place in places]
@@ -105,24 +99,19 @@ def _chosen(suite: Suite, found: Checked | BadInput, place: int) -> Checked:
     return replace(found, number=place, ranks=suite.cases[place].ranks)
 
 
-def _checked_or_not(suite: Suite, settings: CaseSettings) -> Checked | BadInput:
-    try:
-        return _check(suite, settings)
-    except BadInput as error:
-        return error
-
-
-def _check(suite: Suite, settings: CaseSettings) -> Checked:
+def _checked(suite: Suite, settings: CaseSettings) -> Checked | BadInput:
+    """Return a case, or what is wrong with it."""
     try:
         return build(suite.name, settings)
+    except BadInput as error:
+        return error
     except _Refused as refused:
         key, text = refused.key, refused.text
         given = any(key == name or key.startswith(name + ".") for name in suite.overridden)
-        place = "--set" if given else f"{suite.path}: case"
-        joint = " " if given else "."
+        place = "--set " if given else f"{suite.path}: case."
         if given and "." in key and len(suite.cases) > 1:  # other cases may well have it
             text = text.replace("unknown key", f"unknown key in the case {settings.name}", 1)
-        raise BadInput(f"{place}{joint}{key}: {text}") from None
+        return BadInput(f"{place}{key}: {text}")
 
 
 def check_stored(config: Mapping[str, Any], folder: Path) -> Checked:
@@ -157,37 +146,30 @@ class _Refused(Exception):
         self.key, self.text = key, text
 
 
+@exits_raised()
 def build(suite: str, settings: CaseSettings) -> Checked:
     """Build one case from its settings."""
-    with exits_raised():
-        return _build(suite, settings)
-
-
-def _build(suite: str, settings: CaseSettings) -> Checked:
-    values: dict[str, Any] = {"suite": suite, "name": settings.name}
-    values["dataset"] = DatasetOptions()
-    for axis, (classes, default) in AXES.items():
-        values[axis] = _options(axis, {}, classes, default)
-    algorithm = _algorithm(settings.settings.get("algorithm", "fedavg"))
-    values["algorithm"] = algorithm.options
-    for key, value in settings.settings.items():
-        if key in AXES:
-            values[key] = _options(key, value, *AXES[key])
-        elif key == "dataset":
-            values[key] = _dataset(_as_table(key, value))
-        elif key != "algorithm":
-            values[key] = value
-    for forbidden in ("suite", "name", "plugin"):
-        if forbidden in settings.settings:
-            raise _Refused(forbidden, "unknown key")
+    given = settings.settings
+    algorithm = _algorithm(given.get("algorithm", {}))
+    values: dict[str, Any] = {
+        "suite": suite,
+        "name": settings.name,
+        "dataset": _dataset(given.get("dataset", {})),
+        "algorithm": algorithm.options,
+        **{axis: _options(axis, given.get(axis, {}), *choice) for axis, choice in AXES.items()},
+    }
+    for key, value in given.items():
+        if key in ("suite", "name", "plugin"):
+            raise _Refused(key, "unknown key")
+        values.setdefault(key, value)
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
         able = {"kernels": able_kernels(type(algorithm), values["model"]) & _kernels_of_task(values)}
         case: Case = _validated(Case, values, "", able)
-        _fits(case)
+        for wrong in _misfits(case):
+            raise _Refused(*wrong)
     with _in_words("algorithm", algorithm.name, ALGORITHMS.sources(type(algorithm))):
-        wrong = first_misfit(algorithm, case)
-        if wrong is not None:
+        for wrong in checks.misfits(algorithm, case):
             raise _Refused(*wrong)
     return Checked(case, algorithm)
 
@@ -198,7 +180,7 @@ def _kernels_of_task(values: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(name, str):
         raise _Refused("task", "must be the name of a task")
     try:
-        task = task_named(name, values["dataset"].name)
+        task = tasks.task_named(name, values["dataset"].name)
         return kernels_of_task(task) if task else KERNELS
     except UnknownName as unknown:
         raise _Refused("task", unknown.text) from None
@@ -226,7 +208,7 @@ def _as_table(key: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> BaseModel:
+def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], default: str) -> Any:
     table = {"name": default, **_as_table(key, value)}
     name = table["name"]
     if isinstance(classes, Kind):
@@ -239,16 +221,15 @@ def _options(key: str, value: Any, classes: Mapping[str, type[BaseModel]], defau
             key, f'there is no "{name}"{closest(str(name), classes)} (valid: {", ".join(classes)})'
         )
     with _in_words(key, str(name), files):
-        options: BaseModel = _validated(chosen, table, key)
-    return options
+        return _validated(chosen, table, key)
 
 
-def _dataset(table: Mapping[str, Any]) -> DatasetOptions:
+def _dataset(value: Any) -> Any:
+    table = _as_table("dataset", value)
     kind, name = options_class(table), table.get("name")
     own = {} if kind is DatasetOptions else FAMILIES.sources(type(family_of(members(str(name))[0])))
     with _in_words("dataset", str(name), own):
-        options: DatasetOptions = _validated(kind, table, "dataset")
-    return options
+        return _validated(kind, table, "dataset")
 
 
 def _found(kind: Kind[Any], name: Any) -> type[Any]:
@@ -318,16 +299,16 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list) or (isinstance(value, str) and "," in value)
 
 
-def _fits(case: Case) -> None:
-    """Refuse settings that are each right and together wrong."""
+def _misfits(case: Case) -> Misfits:
+    """Yield settings that are each right and together wrong, whatever the algorithm."""
     plain = case.kernels in ("csr", "reference") or case.model.any_task
     if not plain and not classifies(case.task, case.dataset.name):
-        raise _Refused("kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"')
-    if (wrong := dataset_misfit(case) or task_misfit(case) or misfit(case)) is not None:
-        raise _Refused(*wrong)
+        yield "kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"'
+    yield from tasks.misfits(case)
+    yield from objectives.misfits(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
-        raise _Refused("kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"')
+        yield "kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"'
     if case.subnormals == "flushed" and (case.device != "cpu" or case.threads > 1):
-        raise _Refused("subnormals", '"flushed" is for one thread of a CPU: use "kept"')
+        yield "subnormals", '"flushed" is for one thread of a CPU: use "kept"'
     if case.kernels != "grouped" and case.group_size != Case.model_fields["group_size"].default:
-        raise _Refused("group_size", 'is read by kernels = "grouped" only')
+        yield "group_size", 'is read by kernels = "grouped" only'

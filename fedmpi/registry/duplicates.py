@@ -14,6 +14,7 @@ from fedmpi.visible import complain
 _MOST_NAMED = 3
 
 Choose = Callable[[Sequence[int]], Sequence[int]]
+"""Chooses among a suite's cases, by place."""
 
 
 def distinct(suite: Suite, cases: Sequence[Case | None], choose: Choose) -> list[int]:
@@ -37,28 +38,25 @@ def distinct(suite: Suite, cases: Sequence[Case | None], choose: Choose) -> list
         back what another sets.
     """
     first: dict[tuple[str, tuple[int, ...]], int] = {}
-    equal: list[str] = []
-    wrong: list[tuple[int, int]] = []
-    names = [each.name for each in suite.cases]
+    equal: list[tuple[int, int]] = []
     for place, case in enumerate(cases):
         config = str(place) if case is None else canonical_json({**case.config(), "name": ""})
         other = first.setdefault((config, suite.cases[place].ranks), place)
-        if other == place:
-            continue
-        if suite.overridden:
-            equal.append(f"{names[place]} as {names[other]}")
-        else:
-            wrong.append((other, place))
-    if equal and launch.rank() == 0:
-        complain(_said(equal))
-    chosen = choose(sorted([*first.values(), *(place for _, place in wrong)]))
-    for other, place in wrong:
+        if other != place:
+            equal.append((other, place))
+    names = [each.name for each in suite.cases]
+    if suite.overridden:
+        if equal and launch.rank() == 0:
+            complain(_said([f"{names[place]} as {names[other]}" for other, place in equal]))
+        return list(choose(list(first.values())))
+    chosen = list(choose(list(range(len(cases)))))
+    for other, place in equal:
         if other in chosen or place in chosen:
             raise BadInput(
                 f"{suite.path}: matrix: {names[other]} and {names[place]} have the same settings: remove "
                 "one, or let no axis override what another sets"
             )
-    return list(chosen)
+    return chosen
 
 
 def _said(equal: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from fedmpi.datasets.family import FAMILIES
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
-from fedmpi.kinds import DIGEST, Kind, name_of
+from fedmpi.kinds import DIGEST, Kind
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
@@ -68,8 +68,7 @@ def load_plugin(path: Path) -> None:
         text = " ".join(str(error).split())
         raise BadInput(f"--plugin {path}: {type(error).__name__}: {text}") from error
     defined = [value for value in vars(module).values() if isinstance(value, type)]
-    named = [(kind, each) for kind in KINDS for each in defined if issubclass(each, kind.base)]
-    named = [(kind, each) for kind, each in named if name_of(each) is not None]
+    named = [(kind, each) for kind in KINDS for each in kind.classes() if each in defined]
     if not named:
         bases = ", ".join(kind.base.__name__ for kind in KINDS)
         raise BadInput(f"--plugin {path}: it defines nothing: no subclass of {bases} with a `name`")

@@ -7,16 +7,25 @@ import inspect
 import json
 import sys
 import types
+from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen, MultipleOf
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from fedmpi.config.options import Options
 
 _TYPES = {bool: "true or false", int: "integer", float: "number", str: "text", type(None): "nothing"}
+_BOUNDS = {
+    Ge: ("at least", "ge"),
+    Gt: ("above", "gt"),
+    Le: ("at most", "le"),
+    Lt: ("below", "lt"),
+    MultipleOf: ("a multiple of", "multiple_of"),
+}
+"""Words for a bound, and the attribute that has it."""
+
 _LARGE = 1 << 31
 """Integers from here on are shown as powers of two where they are some."""
 
@@ -66,24 +75,15 @@ def inner_model(annotation: Any) -> type[BaseModel] | None:
     return None
 
 
-def type_of(info: FieldInfo) -> str:
-    """Return what a field's value is, such as ``integer``."""
-    return _type(info.annotation)
-
-
-def values_of(info: FieldInfo) -> str:
-    """Return which values a field takes, such as ``at least 1, at most 16``; empty where nothing is said."""
-    return _values(info.annotation, info.metadata)
-
-
-def _type(annotation: Any) -> str:
+def type_of(annotation: Any) -> str:
+    """Return what the value of a field with this annotation is, such as ``integer``."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return "choice"
     if origin is Annotated:
-        return _type(parts[0])
+        return type_of(parts[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(_type(part) for part in parts)
+        return " or ".join(type_of(part) for part in parts)
     if origin is tuple:
         first = get_args(parts[0])[0] if get_origin(parts[0]) is Annotated else parts[0]
         word = {int: "integers", float: "numbers"}.get(first, "texts")
@@ -91,33 +91,24 @@ def _type(annotation: Any) -> str:
     return _TYPES.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
-def _values(annotation: Any, metadata: Any) -> str:
+def values_of(annotation: Any, metadata: Iterable[Any]) -> str:
+    """Return which values a field takes, such as ``at least 1, at most 16``; empty where nothing is said."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return ", ".join(json.dumps(part) for part in parts)
     if origin is Annotated:
-        return _values(parts[0], get_args(annotation)[1:])
+        return values_of(parts[0], get_args(annotation)[1:])
     if origin in (Union, types.UnionType):
-        return " or ".join(filter(None, (_values(part, ()) for part in parts)))
+        return " or ".join(filter(None, (values_of(part, ()) for part in parts)))
     bounds = [part for each in metadata for part in getattr(each, "metadata", [each])]
     return ", ".join(filter(None, map(_bound, bounds)))
 
 
 def _bound(bound: Any) -> str:
-    match bound:
-        case Ge(ge=value):
-            return f"at least {number(value)}"
-        case Gt(gt=value):
-            return f"above {number(value)}"
-        case Le(le=value):
-            return f"at most {number(value)}"
-        case Lt(lt=value):
-            return f"below {number(value)}"
-        case MultipleOf(multiple_of=value):
-            return f"a multiple of {number(value)}"
-        case MinLen(min_length=1):
-            return "not empty"
-    return ""
+    if bound == MinLen(1):
+        return "not empty"
+    words, attribute = _BOUNDS.get(type(bound), ("", ""))
+    return f"{words} {number(getattr(bound, attribute))}" if words else ""
 
 
 def number(value: Any) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -62,18 +63,29 @@ class Axis:
 
     Attributes
     ----------
-    common : tuple of Setting
-        Keys that all its names have; a default that differs between them is ``...``.
+    default : str
+        The name that a case has without the axis.
     """
 
     name: str
     meaning: str
     default: str
     entries: tuple[Entry, ...]
-    common: tuple[Setting, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "common", _common(self.entries))
+    @cached_property
+    def common(self) -> tuple[Setting, ...]:
+        """Keys that all its names have; a default that differs between them is ``...``."""
+        if len(self.entries) < 2:
+            return ()
+        tables = [{each.key: each for each in entry.settings} for entry in self.entries]
+        found = []
+        for key, first in tables[0].items():
+            every = [table.get(key) for table in tables]
+            if all(each == first for each in every):
+                found.append(first)
+            elif all(each is not None and replace(each, default=first.default) == first for each in every):
+                found.append(replace(first, default=...))
+        return tuple(found)
 
     def own(self, entry: Entry) -> list[Setting]:
         """Return the settings of a name that are not told by `common`."""
@@ -82,17 +94,18 @@ class Axis:
 
 def axes() -> dict[str, Axis]:
     """Return all axes by name, with what plug-ins and installed packages add."""
-    found = {"dataset": Axis("dataset", _about("dataset"), "synthetic", tuple(_dataset_entries()))}
-    tasks = tuple(Entry(name, _told(kind, list(TASKS.values())), "", ()) for name, kind in TASKS.items())
-    found["task"] = Axis("task", _about("task"), "", tasks)
-    algorithms = {name: (kind, kind.Options) for name, kind in ALGORITHMS.items()}
-    found["algorithm"] = Axis("algorithm", _about("algorithm"), "fedavg", _entries("algorithm", algorithms))
+    tasks = dict(TASKS)
+    parts = {
+        "dataset": ("synthetic", tuple(_dataset_entries())),
+        "task": ("", tuple(Entry(name, _told(kind, tasks.values()), "", ()) for name, kind in tasks.items())),
+        "algorithm": ("fedavg", _entries("algorithm", ALGORITHMS)),
+    }
     for axis, (classes, default) in AXES.items():
-        entries = _entries(axis, {name: (kind, kind) for name, kind in classes.items()})
-        found[axis] = Axis(axis, _about(axis), default, entries)
-    found["case"] = Axis("case", "Settings of a case that belong to no axis.", "", _case_entries(found))
-    order = [name for name in Case.model_fields if name in found]
-    return {name: found[name] for name in [*order, "case"]}
+        parts[axis] = default, _entries(axis, classes)
+    meanings = documented(Case)
+    found = {name: Axis(name, meanings[name], *parts[name]) for name in Case.model_fields if name in parts}
+    entries = _case_entries(found)
+    return {**found, "case": Axis("case", "Settings of a case that belong to no axis.", "", entries)}
 
 
 def find(place: str, name: str = "") -> list[tuple[Axis, tuple[Entry, ...]]]:
@@ -116,11 +129,8 @@ def find(place: str, name: str = "") -> list[tuple[Axis, tuple[Entry, ...]]]:
         return [(axis, (_entry(axis, name),) if name else ())]
     if name:
         raise BadInput(f'there is no axis "{place}"{closest(place, known)} (valid: {", ".join(known)})')
-    found = [
-        (axis, tuple(each for each in axis.entries if place == each.name or place in each.datasets))
-        for axis in known.values()
-    ]
-    found = [(axis, entries) for axis, entries in found if entries] or _by_key(known, place)
+    named = _picked(known, lambda entry: entry if place in (entry.name, *entry.datasets) else None)
+    found = named or _by_key(known, place)
     if not found:
         names = [each.name for axis in known.values() for each in axis.entries]
         raise BadInput(
@@ -135,16 +145,20 @@ def _by_key(known: Mapping[str, Axis], key: str) -> list[tuple[Axis, tuple[Entry
     head, _, tail = key.partition(".")
     if head in known and _is_entry(known[head], tail):
         return [(known[head], (_entry(known[head], tail),))]
-    found = []
-    for axis in known.values():
-        entries = [
-            replace(entry, settings=alike)
-            for entry in axis.entries
-            if (alike := tuple(each for each in entry.settings if f".{each.key}".endswith(f".{key}")))
-        ]
-        if entries:
-            found.append((axis, tuple(entries)))
-    return found
+
+    def having(entry: Entry) -> Entry | None:
+        alike = tuple(each for each in entry.settings if f".{each.key}".endswith(f".{key}"))
+        return replace(entry, settings=alike) if alike else None
+
+    return _picked(known, having)
+
+
+def _picked(
+    known: Mapping[str, Axis], pick: Callable[[Entry], Entry | None]
+) -> list[tuple[Axis, tuple[Entry, ...]]]:
+    """Return the axes of which something is picked, and that."""
+    found = ((axis, tuple(filter(None, map(pick, axis.entries)))) for axis in known.values())
+    return [(axis, entries) for axis, entries in found if entries]
 
 
 def _entry(axis: Axis, name: str) -> Entry:
@@ -164,10 +178,6 @@ def _is_entry(axis: Axis, name: str) -> bool:
     return any(entry.name == name for entry in axis.entries)
 
 
-def _about(axis: str) -> str:
-    return documented(Case).get(axis, "")
-
-
 def _dataset_entries() -> Iterator[Entry]:
     for family in families():
         names = (*family.names, *family.groups)
@@ -176,16 +186,16 @@ def _dataset_entries() -> Iterator[Entry]:
         yield Entry(family.name, text, "", _settings("dataset", kind, ""), names)
 
 
-def _entries(axis: str, kinds: Mapping[str, tuple[type[Any], type[BaseModel]]]) -> tuple[Entry, ...]:
-    """Return an entry for each name: its class and that of its options."""
-    classes = [kind for kind, _ in kinds.values()]
-    return tuple(
-        Entry(name, _told(kind, classes), getattr(kind, "paper", ""), _settings(axis, options, name))
-        for name, (kind, options) in kinds.items()
-    )
+def _entries(axis: str, kinds: Mapping[str, type[Any]]) -> tuple[Entry, ...]:
+    """Return an entry for each name of options, or of algorithms, which have a class for theirs."""
+    found, known = [], dict(kinds)
+    for name, kind in known.items():
+        settings = _settings(axis, getattr(kind, "Options", kind), name)
+        found.append(Entry(name, _told(kind, known.values()), getattr(kind, "paper", ""), settings))
+    return tuple(found)
 
 
-def _told(kind: type[Any], classes: Sequence[type[Any]]) -> str:
+def _told(kind: type[Any], classes: Iterable[type[Any]]) -> str:
     """Return what a class is: the begin of its docstring, or of its file's where that is for it alone."""
     alone = [each.__module__ for each in classes].count(kind.__module__) == 1
     own_file = alone and kind.__module__.startswith("fedmpi.")
@@ -221,32 +231,15 @@ def _described(kind: type[BaseModel], usual: Mapping[str, Any], prefix: str) -> 
         default = usual.get(name, None if info.is_required() else info.default)
         key = f"{prefix}{name}"
         if inner is None:
-            yield Setting(key, type_of(info), values_of(info), _plain(default), meanings[name])
+            values = values_of(info.annotation, info.metadata)
+            plain = list(default) if isinstance(default, tuple) else default
+            yield Setting(key, type_of(info.annotation), values, plain, meanings[name])
             continue
         yield Setting(key, "table", "", None if default is None else {}, meanings[name])
         yield from _described(inner, {}, f"{key}.")
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _summary(text: str | None) -> str:
     """Return the first paragraph of a docstring as one line."""
     first = (text or "").strip().partition("\n\n")[0]
     return " ".join(first.replace("``", "").replace("`", "").split())
-
-
-def _common(entries: Sequence[Entry]) -> tuple[Setting, ...]:
-    """Return the settings that all names have."""
-    if len(entries) < 2:
-        return ()
-    tables = [{each.key: each for each in entry.settings} for entry in entries]
-    found = []
-    for key, first in tables[0].items():
-        every = [table.get(key) for table in tables]
-        if all(each == first for each in every):
-            found.append(first)
-        elif all(each is not None and replace(each, default=first.default) == first for each in every):
-            found.append(replace(first, default=...))
-    return tuple(found)

@@ -31,7 +31,7 @@ def try_out(case: Case, algorithm: Algorithm, states: States, where: Position) -
     before, client.most_batches = client.state(kept), _BATCHES
     try:
         hooks.begin(states.trained, len(states.hosts))
-        hooks.watch()
+        hooks.watching = True
         client.memory.start(client.row)
         client.train_locally(case, hooks, 0)
         if hooks.evaluated is not None:

@@ -76,9 +76,9 @@ def test_confidence_weighs_nodes_by_degree_and_is_least_at_one_over_e():
 def test_clients_whose_moments_are_similar_count_by_their_confidence():
     """The second client is at 45 degrees to both others, which are at a right angle."""
     table = np.array([[2, 1, 0], [6, 1, 1], [5, 0, 1]], np.float32)
-    found = fedgta(epsilon=0.5).mixed(table[:, 0], table[:, 1:])
+    found = fedgta(epsilon=0.5).mixed({"confidence": table[:, :1], "moments": table[:, 1:]})
     assert found.tolist() == [[2, 6, 0], [2, 6, 5], [0, 6, 5]]
-    alone = fedgta(epsilon=0.8).mixed(table[:, 0], table[:, 1:])
+    alone = fedgta(epsilon=0.8).mixed({"confidence": table[:, :1], "moments": table[:, 1:]})
     assert alone.tolist() == [[2, 0, 0], [0, 6, 0], [0, 0, 5]]
 
 

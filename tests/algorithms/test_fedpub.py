@@ -23,13 +23,13 @@ def fedpub(**options):
 def test_weights_grow_with_the_cosine_of_the_states():
     """The second client is at 45 degrees to both others, which are opposite; rows up to a factor."""
     table = np.array([[3, 0], [0, 2], [-1, 0]], np.float32)
-    found = fedpub(tau=2.0).mixed(table)
+    found = fedpub(tau=2.0).mixed({"state": table})
     shares = found / found.sum(axis=1, keepdims=True)
     first = np.exp([2.0, 0.0, -2.0])
     np.testing.assert_allclose(shares[0], first / first.sum())
     second = np.exp([0.0, 2.0, 0.0])
     np.testing.assert_allclose(shares[1], second / second.sum())
-    assert np.ptp(fedpub(tau=0.0).mixed(table)) == 0
+    assert np.ptp(fedpub(tau=0.0).mixed({"state": table})) == 0
 
 
 def test_the_random_graph_has_parts_without_edges_between_them():

@@ -78,11 +78,11 @@ def test_an_error_after_a_request_names_algorithm_and_hook():
     assert raised.value.__notes__ == [f"algorithm odd: hook decide in {__file__} raised KeyError"]
 
 
-@pytest.mark.parametrize("hook", ["weights", "decide"])
-def test_an_error_that_also_ends_generators_names_algorithm_and_hook(hook):
+@pytest.mark.parametrize(("hook", "argument"), [("weights", np.ones(3, np.int64)), ("decide", SERVER)])
+def test_an_error_that_also_ends_generators_names_algorithm_and_hook(hook, argument):
     odd = hooks(**{hook: lambda self, given: next(iter(()))})
     with pytest.raises((RuntimeError, RankFailed)) as raised:
-        list(getattr(odd, hook)(np.ones(3, np.int64)))
+        list(getattr(odd, hook)(argument))
     text = "".join(traceback.format_exception(raised.value))
     assert f"algorithm odd: hook {hook} in {__file__}" in text
 

@@ -172,12 +172,12 @@ def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
     """In a second round of each, with a state or a memory of the round."""
     watched, talk = set(), HookCalls.talk
 
-    def noted(self, hook, *arguments):
+    def noted(self, hook, *arguments, **more):
         if self.watching:
             watched.add(f"{type(self.algorithm).__name__}.{hook}")
-        return talk(self, hook, *arguments)
+        return talk(self, hook, *arguments, **more)
 
-    monkeypatch.setattr(HookCalls, "is_own", property(lambda self: False))
+    monkeypatch.setattr(HookCalls, "is_plugin", property(lambda self: True))
     monkeypatch.setattr(HookCalls, "talk", noted)
     (tmp_path / "suite.toml").write_text("""
         [case]
