@@ -1,4 +1,4 @@
-"""The examples of docs/extend.md and of the README, taken from the page and run as it says."""
+"""The examples of docs/extend.md, docs/extend-data.md and the README, taken from the pages and run as they say."""
 
 import gc
 import json
@@ -9,27 +9,33 @@ from pathlib import Path
 import pytest
 
 from fedmpi.store.reader import load_run
-from tests.mpi.examples import EXAMPLES
+from tests.mpi.examples import EXAMPLES, examples
 from tests.mpi.launcher import ROOT, find
 
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_page_has_an_example_of_each_kind():
-    assert list(EXAMPLES) == [
+def test_the_pages_have_an_example_of_each_kind():
+    assert list(examples("extend.md")) == [
+        "partial.py",
+        "sam.py",
+        "careful.py",
+        "roots.py",
+        "fomo.py",
+        "distil.py",
+    ]
+    assert list(examples("extend-data.md")) == [
         "rings.py",
         "bysize.py",
         "deepsets.py",
         "barlow.py",
         "edgecount.py",
-        "sam.py",
-        "careful.py",
-        "partial.py",
-        "nearest.py",
-        "roots.py",
-        "fomo.py",
-        "distil.py",
     ]
+
+
+def test_a_file_without_a_command_runs_with_that_of_the_first():
+    _, command = EXAMPLES["sam.py"]
+    assert " ".join(command) == "run synthetic/quick --plugin sam.py --set algorithm=sam --set rounds=2"
 
 
 @pytest.fixture

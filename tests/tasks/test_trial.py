@@ -1,4 +1,4 @@
-"""Mistakes in a task of a plug-in, made in the worked example of docs/extend.md: one line each."""
+"""Mistakes in a task of a plug-in, made in the worked example of docs/extend-data.md: one line each."""
 
 import gc
 import re
@@ -18,7 +18,7 @@ from fedmpi.tasks.known import TASKS
 from fedmpi.tasks.trial import examples_of, guard, try_out
 from tests.tasks.making import make_raw, make_task
 
-PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "extend-data.md").read_text()
 (EXAMPLE,) = re.findall(r"`edgecount\.py`:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
 LABELS = np.array([[1.0], [4.0], [2.0]])
 
