@@ -47,20 +47,17 @@ class FixedBatches(TorchBatches):
         super().__init__(train, everything, Mvgrl(MvgrlOptions()), flops, device)
         self._module = module
         self._pair: PairEncoding | None = None
-        self._all: Views | None = None
         self._spent = 0
 
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with the convolutions' output; None stands for all."""
         if self._pair is None:
             self._pair = _joined([pair for pair, _ in self._convolved(self._train)])
-        if numbers is None:
-            self._all = self._all or self._views(self._train)
-            return Step(replace(self._all, fixed=self._pair), None)
-        part = self._train.take(numbers)
-        nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
-        graphs = torch.from_numpy(numbers).to(self._device)
-        return Step(replace(self._views(part), fixed=_rows(self._pair, nodes, graphs)), numbers)
+        step, fixed = super().take(numbers), self._pair
+        if numbers is not None:
+            nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
+            fixed = _rows(fixed, nodes, torch.from_numpy(numbers).to(self._device))
+        return replace(step, views=replace(step.views, fixed=fixed))
 
     def end_round(self) -> None:
         """Drop the rows of nodes."""

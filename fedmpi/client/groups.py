@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +38,8 @@ _NOTHING: Int = np.zeros(0, np.int64)
 Models = Callable[[], dict[int, npt.NDArray[np.float32]]]
 
 
-class Group(Protocol):
-    """Clients of one rank that train together.
+class Group:
+    """Clients of one rank that train one after another; base of those that train together.
 
     Attributes
     ----------
@@ -49,8 +48,10 @@ class Group(Protocol):
         Whether the host may start other groups before it awaits the results of this one.
     """
 
-    clients: Sequence[Client]
-    asynchronous: bool
+    asynchronous = False
+
+    def __init__(self, clients: Sequence[Client]) -> None:
+        self.clients = clients
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
         """Start the local training of the selected clients.
@@ -69,45 +70,26 @@ class Group(Protocol):
         callable
             Waits for the training and returns the result of each client by number.
         """
-
-    def evaluate(self, chosen: set[int]) -> PendingEvaluation:
-        """Start the evaluation of those of its clients that are chosen."""
-
-    def models(self) -> Models:
-        """Start to bring all its clients' parameters to the host: `ClientState.all_parameters` by number."""
-
-    def receive(self, models: Mapping[int, Tensor]) -> None:
-        """Give its clients the models that are for them, by number: `ClientState.receive`."""
-
-
-class Alone:
-    """A client by itself."""
-
-    asynchronous = False
-
-    def __init__(self, client: Client) -> None:
-        self.clients: Sequence[Client] = [client]
-
-    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
-        """See `Group.train`."""
         results = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
         return lambda: results
 
     def evaluate(self, chosen: set[int]) -> PendingEvaluation:
-        """Evaluate the client if it is chosen."""
+        """Start the evaluation of those of its clients that are chosen."""
         results = {c.id: c.evaluate() for c in self.clients if c.id in chosen}
         return lambda: results
 
     def models(self) -> Models:
-        """See `Group.models`."""
+        """Start to bring all its clients' parameters to the host: `ClientState.all_parameters` by number."""
         return lambda: {client.id: client.all_parameters().cpu().numpy() for client in self.clients}
 
     def receive(self, models: Mapping[int, Tensor]) -> None:
-        """See `Group.receive`."""
-        _receive_each(self.clients, models)
+        """Give its clients the models that are for them, by number: `ClientState.receive`."""
+        for client in self.clients:
+            if client.id in models:
+                client.receive(models[client.id])
 
 
-class ClientGroup:
+class ClientGroup(Group):
     """k clients of one model shape whose steps are taken together.
 
     Their parameter vectors and moments become rows of common matrices [k, length].
@@ -131,7 +113,7 @@ class ClientGroup:
         gin: GroupedGin,
         flops: ModelFlops,
     ) -> None:
-        self.clients = clients
+        super().__init__(clients)
         self._gin, self._flops, self._shared = gin, flops, clients[0].shared
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
@@ -242,22 +224,17 @@ class ClientGroup:
         total = sum(of_model for of_model, _ in flops)
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
-                of_model, executed = flops[place]
+                done = Pass(outcome, *flops[place], steps=tally.steps[place])
                 if algorithm.renews and self._references is not None:
                     received_there = self._shared.pack(self._references[place])
                     trainee = Trainee(client, case, algorithm, round, received_there)
-                    trainee.done.append(Pass(outcome, of_model, executed, steps=tally.steps[place]))
+                    trainee.done.append(done)
                     algorithm.after_training(trainee)
-                results[client.id] = Training(
-                    samples=len(outcome.losses),
-                    steps=tally.steps[place],
-                    loss=outcome.mean_loss,
-                    accuracy=outcome.accuracy,
+                results[client.id] = Training.of(
+                    [done],
                     gradient_norm=two_norm(self._shared.part(gradients[place])),
-                    model_flops=of_model,
-                    executed_flops=executed,
-                    wall_s=wall * of_model / total,
-                    cpu_s=cpu * of_model / total,
+                    wall_s=wall * done.model_flops / total,
+                    cpu_s=cpu * done.model_flops / total,
                     report=np.zeros(0, np.uint8),
                     received=self._shared.part(received[place]),
                     trained=self._shared.part(trained[place]),
@@ -306,7 +283,7 @@ class ClientGroup:
         if alone and first is not None and all(models.get(client.id) is first for client in self.clients):
             self._shared.unpack(first, self._rows.parameters)
         else:
-            _receive_each(self.clients, models)
+            super().receive(models)
 
 
 def _stacked(tables: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -315,9 +292,3 @@ def _stacked(tables: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     for place, table in enumerate(tables):
         table.update((name, rows[place]) for name, rows in found.items())
     return found
-
-
-def _receive_each(clients: Sequence[Client], models: Mapping[int, Tensor]) -> None:
-    for client in clients:
-        if client.id in models:
-            client.receive(models[client.id])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,37 +10,28 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.algorithms.program import Nodes
-from fedmpi.client.passes import Embedding
+from fedmpi.client.passes import Counted, Embedded, Work
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.errors import RankFailed
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology
 
 
-@dataclass(frozen=True)
-class Counted:
-    """FLOPs of something that is no pass of the model."""
-
-    model_flops: int
-    executed_flops: int
-
-
-def nodes_of(passes: TorchPasses, work: list[Any]) -> Nodes:
+def nodes_of(passes: TorchPasses, work: list[Work]) -> Nodes:
     """Return outputs for all nodes of a client's training graphs; the pass and later sums go to `work`.
 
     Parameters
     ----------
     passes : TorchPasses
         Of a task whose examples are nodes.
-    work : list
-        Of passes and `Counted`.
+    work : list of Work
 
     Raises
     ------
     RankFailed
         Examples are no nodes.
     """
-    places = passes.training_places
+    places = passes.train.places
     if places is None or places.ndim != 1:
         raise RankFailed(
             "`nodes` was asked for, and examples are no nodes: name the tasks of nodes in `tasks`"
@@ -60,12 +51,12 @@ def nodes_of(passes: TorchPasses, work: list[Any]) -> Nodes:
         return summed
 
     logits = torch.as_tensor(found.rows).cpu().numpy()
-    return Nodes(logits, np.diff(batch.topology.row_ptr), places, passes.training_labels, propagate)
+    return Nodes(logits, np.diff(batch.topology.row_ptr), places, passes.train.labels, propagate)
 
 
 def mean_state_of(
     passes: TorchPasses, topology: Topology, features: npt.NDArray[np.float32], device: torch.device
-) -> Embedding:
+) -> Embedded:
     """Return the mean over the nodes of another graph of what the head would see of each.
 
     Parameters
@@ -80,5 +71,4 @@ def mean_state_of(
     nodes = np.arange(topology.num_nodes)
     graphs = GraphSet(topology, features, nodes, np.zeros_like(nodes), places=nodes)
     found = passes.forward(Batch.of(graphs, device), head=False)
-    mean = found.rows.double().mean(dim=0).cpu().numpy()
-    return Embedding(mean, found.model_flops, found.executed_flops)
+    return replace(found, rows=found.rows.double().mean(dim=0).cpu().numpy())

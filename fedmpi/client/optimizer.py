@@ -37,6 +37,11 @@ class AdamState:
         self.square.zero_()
         self.steps = 0
 
+    @property
+    def size(self) -> int:
+        """Floats of its state."""
+        return 2 * len(self.mean) + 2
+
     def state(self) -> Tensor:
         """Return moments and step count as float32 [2 length + 2], the count as two halves."""
         halves = torch.tensor([self.steps % 2**20, self.steps // 2**20], dtype=torch.float32)

@@ -14,15 +14,14 @@ from fedmpi.client.client import Client
 from fedmpi.client.compiled_passes import CompiledPasses
 from fedmpi.client.federation import Federation, groups_of
 from fedmpi.client.fixed_batches import FixedBatches
-from fedmpi.client.groups import Alone, ClientGroup, Group
+from fedmpi.client.groups import ClientGroup, Group
 from fedmpi.client.memory import MemoryLayout
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.client.molecules import TARGETS, MoleculePasses
 from fedmpi.client.optimizer import AdamState
-from fedmpi.client.passes import Passes
+from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
 from fedmpi.client.torch_passes import TorchPasses
-from fedmpi.client.trainee import Classifying
 from fedmpi.client.unsupervised import UnsupervisedPasses
 from fedmpi.client.view_batches import CompiledBatches, TorchBatches
 from fedmpi.comm.devices import choose
@@ -82,7 +81,7 @@ class States:
         self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
         self._encoders: dict[Shape, FastEncoder] = {}
         self._population = federation.partition.population
-        self._pool: Classifying | None = None
+        self._pool: Supervised | None = None
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
@@ -151,7 +150,7 @@ class States:
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
         if case.kernels != "grouped":
-            return [Alone(client) for client in self.clients.values()]
+            return [Group([client]) for client in self.clients.values()]
         assert isinstance(case.model, GinOptions)  # the registry refused others
         groups: list[Group] = []
         for members in groups_of(self._shapes, case.group_size):
@@ -183,7 +182,7 @@ class States:
 
     def _supervised(
         self, case: Case, federation: Federation, number: int, train: GraphSet, held_out: GraphSet
-    ) -> Classifying:
+    ) -> Supervised:
         shape = self._shapes[number]
         flops = federation.flops[shape]
         if case.kernels == "compiled":

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.client.passes import Pass
+from fedmpi.client.passes import Pass, Passes
 from fedmpi.client.view_batches import Step, ViewBatches, counts_of
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
@@ -21,7 +21,7 @@ from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.unsupervised import Frozen, Network, Objective
 
 
-class UnsupervisedPasses:
+class UnsupervisedPasses(Passes):
     """Passes of one client.
 
     Frozen copies are encoded once for all graphs of the client, the received model's once per round
