@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from fedmpi.client.subgraphs import entries, part_counts, part_data
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
@@ -36,10 +38,6 @@ from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
 from fedmpi.tasks.together import record_together
 from fedmpi.tasks.trial import examples_of, guard, try_out
-
-if TYPE_CHECKING:
-    from fedmpi.datasets.raw import RawGraphs
-    from fedmpi.datasets.source import DataSource
 
 Ints = npt.NDArray[np.int64]
 
@@ -123,27 +121,19 @@ class Federation:
 
     def public(self, case: Case) -> GraphSet | None:
         """Return the graphs that all clients have; None without any."""
-        return None if self.partition.public is None else _encoded(case, self.raws[0], self.partition.public)
+        return None if self.partition.public is None else self.graphs(case, self.partition.public)
 
-    def pool(self, case: Case) -> GraphSet:
-        """Return the training graphs that the clients of a population draw from."""
-        assert self.partition.population is not None
-        return _encoded(case, self.raws[0], self.partition.population.pool)
-
-    def held_out(self, case: Case, place: int) -> GraphSet:
-        """Return the validation and then the test graphs of a place of a round, with a population."""
-        return _encoded(case, self.raws[0], self.partition.clients[place].held_out)
+    def graphs(self, case: Case, numbers: Ints) -> GraphSet:
+        """Return some graphs of the one dataset that the clients of a population share."""
+        return _encoded(case, self.raws[0], numbers)
 
     def views(self, case: Case, client: int) -> tuple[ViewedGraphs, ViewedGraphs]:
         """Return a client's training graphs, and all its graphs, with their diffused view."""
         split = self.partition.clients[client]
-
-        def viewed(graphs: Ints) -> ViewedGraphs:
-            view = None if self.view is None else self.view.take(graphs)
-            return ViewedGraphs(_built(case, self.raws[split.dataset], graphs), view)
-
-        train = viewed(split.train)
-        return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
+        raw = self.raws[split.dataset]
+        train = _viewed(case, raw, self.view, split.train)
+        some_held_out = len(split.graphs) > len(split.train)
+        return train, _viewed(case, raw, self.view, split.graphs) if some_held_out else train
 
 
 def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
@@ -158,6 +148,11 @@ def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     if columns is None:
         return built
     return replace(built, structure=structure_encoding(built.topology, *columns))
+
+
+def _viewed(case: Case, raw: RawGraphs, view: WeightedTopology | None, graphs: Ints) -> ViewedGraphs:
+    """Return graphs with their features, and their part of a diffused view."""
+    return ViewedGraphs(_built(case, raw, graphs), None if view is None else view.take(graphs))
 
 
 def task_of_case(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
@@ -229,12 +224,10 @@ def _first_batch(
     case: Case, raws: Sequence[RawGraphs], split: ClientSplit, view: WeightedTopology | None
 ) -> ViewedGraphs:
     """Return a batch of a client's training graphs."""
+    raw = raws[split.dataset]
     if split.nodes is not None:
-        return ViewedGraphs(part_data(case, raws[split.dataset], split)[0], None)
-    graphs = split.train[: case.batch_size]
-    return ViewedGraphs(
-        _built(case, raws[split.dataset], graphs), None if view is None else view.take(graphs)
-    )
+        return ViewedGraphs(part_data(case, raw, split)[0], None)
+    return _viewed(case, raw, view, split.train[: case.batch_size])
 
 
 def _view(
@@ -314,19 +307,15 @@ def _work_of_graphs(
 def _unsupervised_cost(
     case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, flops: ObjectiveFlops
 ) -> int:
-    parts = []
-    for graphs, counted in ((split.train, flops.step), (split.graphs, flops.vectors)):
-        first = ViewCounts(_counts(raw.topology, graphs), weighted=False)
-        other = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
-        parts.append(counted(first, other, executed=True))
-    copies = flops.copies(case.local_epochs)
-    if copies:
-        view_of_all = ViewCounts(_counts(raw.topology, split.train), weighted=False)
-        parts.append(flops.encoding(view_of_all, executed=True))
-    return sum(
-        times * (part.dense + _SPARSE * part.sparse)
-        for times, part in zip((case.local_epochs, 1, copies), parts, strict=False)
-    )
+    def counts(graphs: Ints) -> tuple[ViewCounts, ViewCounts | None]:
+        diffused = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
+        return ViewCounts(_counts(raw.topology, graphs), weighted=False), diffused
+
+    passes = [(case.local_epochs, flops.step(*counts(split.train), executed=True))]
+    passes.append((1, flops.vectors(*counts(split.graphs), executed=True)))
+    if copies := flops.copies(case.local_epochs):
+        passes.append((copies, flops.encoding(counts(split.train)[0], executed=True)))
+    return sum(times * (part.dense + _SPARSE * part.sparse) for times, part in passes)
 
 
 def _counts(topology: Topology, graphs: Ints) -> GraphCounts:

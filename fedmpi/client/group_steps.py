@@ -6,26 +6,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import OptimizerOptions, SgdOptions
-from fedmpi.client.optimizer import AdamState, rate_and_correction
+from fedmpi.client.optimizer import rate_and_correction
+from fedmpi.client.state import ClientState
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
 from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
-
-
-class HasAdam(Protocol):
-    """A client by its id, whose optimizer state lies in rows of a group's matrices."""
-
-    id: int
-    adam: AdamState
 
 
 @dataclass(frozen=True)
@@ -73,10 +66,7 @@ class HostNumbers:
 
     def sent(self, device: torch.device) -> StepNumbers:
         """Return the numbers on a device."""
-        return self.on(self.block.to(device, non_blocking=True))
-
-    def on(self, block: Tensor) -> StepNumbers:
-        """Return the numbers that lie in a block."""
+        block = self.block.to(device, non_blocking=True)
         return StepNumbers(block=block, **self.layout.views(block))
 
 
@@ -95,7 +85,7 @@ class Masks:
 
 def step_numbers(
     options: OptimizerOptions,
-    owners: Sequence[HasAdam],
+    owners: Sequence[ClientState],
     steps: Sequence[Sequence[int]],
     masks: Masks,
     device: torch.device,
@@ -105,7 +95,7 @@ def step_numbers(
     Parameters
     ----------
     options : OptimizerOptions
-    owners : sequence of HasAdam
+    owners : sequence of ClientState
         The group's clients.
     steps : sequence [steps] of sequences of int
         Places of those who take each step.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from fedmpi.algorithms.program import Change
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client, Training
-from fedmpi.client.group_results import Found, Tally, finite, flops_of
+from fedmpi.client.group_results import Tally, finite, flops_of
 from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.client.passes import Pass
 from fedmpi.client.state import two_norm
@@ -87,6 +88,29 @@ class Group:
         for client in self.clients:
             if client.id in models:
                 client.receive(models[client.id])
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a group's training left, on its way to the host.
+
+    Attributes
+    ----------
+    tally, watch
+        Of all steps.
+    received, trained : callables that return float32 [k, length]
+        Parameters before and after; on the device, where MPI takes its memory.
+    gradients : float32 [k, length]
+        Of the last step of each client.
+    finite : bool [k]
+    """
+
+    tally: Tally
+    watch: DeviceWatch
+    received: Callable[[], Tensor]
+    trained: Callable[[], Tensor]
+    gradients: Fetched
+    finite: Fetched
 
 
 class ClientGroup(Group):
@@ -166,23 +190,29 @@ class ClientGroup(Group):
         for order, numbers in zip(orders, steps, strict=True):
             batch = self._batch(order)
             tally.add(batch, *self._steps.take(batch, numbers))
-        found = Found(
+        tally.fetch()
+        found = _Found(
+            tally=tally,
+            watch=watch,
             received=received,
             trained=self._on_their_way(case, self._rows.parameters),
             gradients=Fetched(self._rows.gradient),
             finite=Fetched(finite(self._rows)),
-            outcomes=tally.on_their_way(),
         )
         watch.stop()
-        return partial(self._trainings, case, algorithm, round, watch, tally, found)
+        return partial(self._trainings, case, algorithm, round, found)
 
     def _replays(self, algorithm: Hooks) -> bool:
         """Return whether steps are replayed: on a GPU, unless a plug-in's `change` is called in each."""
         return self._device.type == "cuda" and not (algorithm.change and algorithm.is_plugin)
 
-    def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
-        """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""
-        return rows.clone() if case.reduction.buffers == "device" else Fetched(rows)
+    def _on_their_way(self, case: Case, rows: Tensor) -> Callable[[], Tensor]:
+        """Return what gives parameters as they are now: on the host, unless MPI takes the device's memory."""
+        if case.reduction.buffers == "device":
+            kept = rows.clone()
+            return lambda: kept
+        fetched = Fetched(rows)
+        return lambda: torch.from_numpy(fetched.get())
 
     def _orders(self, case: Case, round: int, chosen: set[int]) -> list[dict[int, Int | None]]:
         """Return whose graphs are taken in each of a round's steps, by place; None: all of a client's."""
@@ -215,12 +245,10 @@ class ClientGroup(Group):
             change(shared, self._shared.pack(row), received, known)
             self._shared.unpack(shared, changed)
 
-    def _trainings(
-        self, case: Case, algorithm: Hooks, round: int, watch: DeviceWatch, tally: Tally, found: Found
-    ) -> dict[int, Training]:
-        outcomes, lasting = tally.outcomes(found.outcomes), found.finite.get()
-        received, trained, gradients = found.rows
-        flops, wall, cpu, results = tally.flops(self._flops), watch.wall, watch.cpu, {}
+    def _trainings(self, case: Case, algorithm: Hooks, round: int, found: _Found) -> dict[int, Training]:
+        tally, lasting, gradients = found.tally, found.finite.get(), torch.from_numpy(found.gradients.get())
+        received, trained, outcomes = found.received(), found.trained(), tally.outcomes()
+        flops, wall, cpu, results = tally.flops(self._flops), found.watch.wall, found.watch.cpu, {}
         total = sum(of_model for of_model, _ in flops)
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:

@@ -174,11 +174,12 @@ class States:
             return self._unsupervised(case, federation, number)
         if self._population is None:
             return self._supervised(case, federation, number, *federation.data(case, number))
-        held_out = federation.held_out(case, number)
-        if self._pool is None:
-            self._pool = self._supervised(case, federation, number, federation.pool(case), held_out)
-            return self._pool
-        return self._pool.with_held_out(held_out)
+        held_out = federation.graphs(case, federation.partition.clients[number].held_out)
+        if self._pool is not None:
+            return self._pool.with_held_out(held_out)
+        pool = federation.graphs(case, self._population.pool)
+        self._pool = self._supervised(case, federation, number, pool, held_out)
+        return self._pool
 
     def _supervised(
         self, case: Case, federation: Federation, number: int, train: GraphSet, held_out: GraphSet

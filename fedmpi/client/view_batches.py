@@ -115,11 +115,11 @@ class TorchBatches(_Batches):
         return self._flops.step(*counts_of(views), executed=True).total
 
     def encoding_flops(self, batch: Any) -> int:
-        """Return the FLOPs of encoding without gradients: by edges and nodes, as the CSR products work on them."""
+        """Return the FLOPs of encoding without gradients: by edges and nodes, as a step's."""
         return self._flops.encoding(view_counts(batch), executed=True).total
 
     def vectors_flops(self, views: Views) -> int:
-        """Return the FLOPs of embedding graphs: by edges and nodes, as the CSR products work on them."""
+        """Return the FLOPs of embedding graphs: by edges and nodes, as a step's."""
         return self._flops.vectors(*counts_of(views), executed=True).total
 
 
@@ -188,7 +188,7 @@ class CompiledBatches(_Batches):
         return np.concatenate(places)
 
     def step_flops(self, views: Views) -> int:
-        """Return the FLOPs that a step does: the rows of every layer, and the loss by the vectors there are."""
+        """Return the FLOPs that a step does: the rows of every layer, and the loss by its vectors."""
         rows = views.original
         assert isinstance(rows, Rows)
         vectors = rows.num_nodes if rows.node_classes is None else len(rows.node_classes.first)
