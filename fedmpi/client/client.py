@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.schema import Case
-from fedmpi.client.passes import Pass, Work, flops_of
+from fedmpi.client.passes import Pass, Work, total_flops
 from fedmpi.client.program_view import BetweenRounds
 from fedmpi.client.state import ClientState, two_norm
 from fedmpi.client.trainee import Trainee
@@ -56,7 +56,7 @@ class Training:
         outcomes = [each.outcome for each in done]
         samples, weight = sum(len(each.losses) for each in outcomes), sum(each.weight for each in outcomes)
         hits = sum(each.correct for each in outcomes)
-        model_flops, executed_flops = flops_of([*done, *work])
+        model_flops, executed_flops = total_flops([*done, *work])
         return cls(
             samples=samples,
             steps=sum(each.steps for each in done),

@@ -206,6 +206,10 @@ Capture = Callable[[Callable[[], tuple[Tensor, ...]]], Captured]
 """Makes an action one that can be replayed."""
 
 
+_Replay = tuple[GroupBatch, StepNumbers, Captured]
+"""A captured step with the memory from which it reads its batch and numbers."""
+
+
 class Steps:
     """Forward, backward and optimizer of k clients at once; nothing in a step waits for the device.
 
@@ -248,7 +252,12 @@ class Steps:
                 self._replays.popitem(last=False)
             self._replays[key] = self._captured(self._capture, batch, numbers)
         self._replays.move_to_end(key)
-        return self._replays[key].run(batch, numbers)
+        own_batch, own_numbers, captured = self._replays[key]
+        if batch.resident is None:
+            own_batch.block.copy_(batch.block, non_blocking=True)
+        own_numbers.block.copy_(numbers.block, non_blocking=True)
+        nats, hits = captured.run()
+        return nats, hits
 
     def _captured(self, capture: Capture, batch: HostBatch, numbers: HostNumbers) -> _Replay:
         """Capture a step. Capturing takes it once; afterwards the rows are as they were."""
@@ -257,7 +266,7 @@ class Steps:
         captured = capture(lambda: self._take(own_batch, own_numbers))
         for row, old in zip(self._rows.all, before, strict=True):
             row.copy_(old)
-        return _Replay(own_batch, own_numbers, captured)
+        return own_batch, own_numbers, captured
 
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
         rows = self._rows.of(numbers)
@@ -271,20 +280,3 @@ class Steps:
         step_of_group(self._options, rows, gradient, numbers)
         self._rows.take(rows, numbers)
         return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
-
-
-@dataclass(frozen=True)
-class _Replay:
-    """A captured step with the memory from which it reads its batch and numbers."""
-
-    batch: GroupBatch
-    numbers: StepNumbers
-    captured: Captured
-
-    def run(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
-        """Replay it with another batch and other numbers."""
-        if batch.resident is None:
-            self.batch.block.copy_(batch.block, non_blocking=True)
-        self.numbers.block.copy_(numbers.block, non_blocking=True)
-        nats, hits = self.captured.run()
-        return nats, hits

@@ -145,7 +145,7 @@ class Supervised(Passes):
 
     def _evaluate(self, parts: list[Any]) -> Pass:
         judged = [self._judge(part) for part in parts]
-        return Pass(joined([each.outcome for each in judged]), *flops_of(judged))
+        return Pass(joined([each.outcome for each in judged]), *total_flops(judged))
 
     def embedded(self, *, held_out: bool = False) -> Iterator[Embedded]:
         """Embed all training or held-out graphs, part by part; the kernels may overwrite the rows of each."""
@@ -169,7 +169,7 @@ def in_parts(graphs: int) -> list[Int]:
     ]
 
 
-def flops_of(work: Iterable[Work]) -> tuple[int, int]:
+def total_flops(work: Iterable[Work]) -> tuple[int, int]:
     """Return the FLOPs of all together, as the model counts them and as the kernels did them."""
     both = [(each.model_flops, each.executed_flops) for each in work]
     return sum(model for model, _ in both), sum(executed for _, executed in both)

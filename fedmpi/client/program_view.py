@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.client.compiled_passes import CompiledPasses
-from fedmpi.client.passes import Pass, Work, flops_of
+from fedmpi.client.passes import Pass, Work, total_flops
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.models.flat import SharedPart
@@ -79,6 +79,6 @@ class BetweenRounds(ProgramView):
     def judged(self, found: Pass, classes: npt.NDArray[np.int64]) -> Pass:
         """Return an evaluation whose hits are those of predicted classes; losses are the head's."""
         hits = (classes == self._embedding.held_out.labels).astype(np.uint8)
-        counted, executed = flops_of([found, *self._work])
+        counted, executed = total_flops([found, *self._work])
         outcome = replace(found.outcome, hits=hits)
         return replace(found, outcome=outcome, model_flops=counted, executed_flops=executed)

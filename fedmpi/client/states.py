@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,8 +79,7 @@ class States:
         self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[tuple[Shape, str], AdamState] = {}
-        self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
-        self._encoders: dict[Shape, FastEncoder] = {}
+        self._kernels: dict[Shape, FastNetwork | FastMolecules | FastEncoder] = {}
         self._population = federation.partition.population
         self._pool: Supervised | None = None
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
@@ -187,7 +187,7 @@ class States:
         shape = self._shapes[number]
         flops = federation.flops[shape]
         if case.kernels == "compiled":
-            kernels = self._compiled(case, federation, shape)
+            kernels = self._compiled(case, shape)
             if isinstance(kernels, FastMolecules):
                 return MoleculePasses(train, held_out, kernels, flops, self._task)
             return CompiledPasses(train, held_out, kernels, flops)
@@ -198,7 +198,7 @@ class States:
         model, flops = self._models[shape], federation.flops[shape]
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
         if case.kernels == "compiled":
-            encoder = self._encoder(case, shape)
+            encoder = self._compiled(case, shape)
             network = Network.compiled(model, encoder, self._scratch)
             compiled = CompiledBatches(*graphs, objective, flops, encoder)
             return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
@@ -209,21 +209,17 @@ class States:
             batches = TorchBatches(*graphs, objective, flops, self.device)
         return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
 
-    def _encoder(self, case: Case, shape: Shape) -> FastEncoder:
-        if shape not in self._encoders:
-            assert isinstance(case.model, GinEncoderOptions)  # the registry refused others
-            self._encoders[shape] = FastEncoder(case.model, self._models[shape], self._view_scratch)
-        return self._encoders[shape]
-
-    def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastNetwork | FastMolecules:
-        if shape in self._kernels:
-            return self._kernels[shape]
-        model, made = self._models[shape], self._kernels
-        if isinstance(case.model, FedGraphNNOptions):
-            made[shape] = FastMolecules(case.model, model, TARGETS[federation.task.labels])
-        else:
-            made[shape] = fast_network(case.model, model, self._scratch)
-        return made[shape]
+    def _compiled(self, case: Case, shape: Shape) -> Any:
+        """Return the compiled kernels of all clients of a shape."""
+        options, model = case.model, self._models[shape]
+        if shape not in self._kernels:
+            if isinstance(options, FedGraphNNOptions):
+                self._kernels[shape] = FastMolecules(options, model, TARGETS[self._task.labels])
+            elif isinstance(options, GinEncoderOptions):
+                self._kernels[shape] = FastEncoder(options, model, self._view_scratch)
+            else:
+                self._kernels[shape] = fast_network(options, model, self._scratch)
+        return self._kernels[shape]
 
     def add_nodes(self, case: Case, federation: Federation, added: Mapping[int, Generated | None]) -> None:
         """Give hosted clients their graph with further nodes."""

@@ -8,13 +8,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.client.passes import Embedded, Pass, Supervised, topology_counts
-from fedmpi.errors import BadInput
+from fedmpi.algorithms.program import Nodes
+from fedmpi.client.passes import Counted, Embedded, Pass, Supervised, Work, topology_counts
+from fedmpi.errors import BadInput, RankFailed
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.kernels.pooled_network import EmbeddingTerm
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
@@ -114,6 +117,49 @@ class TorchPasses(Supervised):
         else:
             rows = module.embed(batch, None, self._kernels)  # type: ignore[operator]
         return Embedded(rows, self._flops.forward(self._counts_of(batch)).total, executed)
+
+    def nodes(self, work: list[Work]) -> Nodes:
+        """Return outputs for all nodes of the training graphs; the pass and later sums go to `work`.
+
+        Raises
+        ------
+        RankFailed
+            Examples are no nodes.
+        """
+        places = self.train.places
+        if places is None or places.ndim != 1:
+            raise RankFailed(
+                "`nodes` was asked for, and examples are no nodes: name the tasks of nodes in `tasks`"
+            )
+        batch = self._whole
+        everything = torch.arange(batch.topology.num_nodes, device=batch.x.device)
+        found = self.forward(batch.with_examples(everything, torch.zeros_like(everything)), head=True)
+        work.append(found)
+        entries = batch.topology.num_edges + batch.topology.num_nodes
+
+        @torch.no_grad()
+        def propagate(rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+            values = torch.from_numpy(np.ascontiguousarray(rows, np.float32)).to(batch.x.device)
+            additions = entries * values.shape[1]
+            work.append(Counted(additions, additions))
+            summed: npt.NDArray[np.float32] = batch.normalised_sum(values).cpu().numpy()
+            return summed
+
+        logits = torch.as_tensor(found.rows).cpu().numpy()
+        return Nodes(logits, np.diff(batch.topology.row_ptr), places, self.train.labels, propagate)
+
+    def mean_state(self, topology: Topology, features: npt.NDArray[np.float32]) -> Embedded:
+        """Return the mean over the nodes of another graph of what the head would see of each.
+
+        Parameters
+        ----------
+        topology : Topology
+        features : float32 [N, width]
+        """
+        nodes = np.arange(topology.num_nodes)
+        graphs = GraphSet(topology, features, nodes, np.zeros_like(nodes), places=nodes)
+        found = self._embed(self._part(graphs))
+        return replace(found, rows=found.rows.double().mean(dim=0).cpu().numpy())
 
 
 @contextmanager

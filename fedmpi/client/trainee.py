@@ -17,7 +17,6 @@ from fedmpi.algorithms.base import round_half_up
 from fedmpi.algorithms.program import Change, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
 from fedmpi.client.molecules import MoleculePasses
-from fedmpi.client.node_outputs import mean_state_of, nodes_of
 from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.client.passes import Embedded, Pass, Supervised, Work
 from fedmpi.client.program_view import ProgramView
@@ -349,14 +348,14 @@ class Trainee(ProgramView):
     def nodes(self, at: Tensor | None = None) -> Nodes:
         """See `program.Client`."""
         with self._at(at):
-            return nodes_of(self._by_torch, self._work)
+            return self._by_torch.nodes(self._work)
 
     def mean_state(
         self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
     ) -> Floats:
         """See `program.Client`."""
         with self._at(at):
-            return self._noted(mean_state_of(self._by_torch, topology, features, self.model.device))
+            return self._noted(self._by_torch.mean_state(topology, features))
 
     def _noted(self, found: Embedded) -> Floats:
         self._work.append(found)
