@@ -29,7 +29,7 @@ from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
-from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.models.flops import Flops, GraphCounts, ModelFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
@@ -276,20 +276,18 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
 def _cost(
     case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops
 ) -> int:
-    train, evaluate = (
-        _work_of_graphs(case, raw, counts, split, parts)
-        if split.nodes is None
-        else part_counts(case, raw, split, parts)
-        for parts in (("train",), ("val", "test"))
-    )
+    def work_of(*parts: str) -> GraphCounts:
+        if split.nodes is not None:
+            return part_counts(case, raw, split, parts)
+        return _work_of_graphs(case, raw, counts, split, parts)
+
+    train, held_out = work_of("train"), work_of("val", "test")
     if isinstance(flops, MessagePassingFlops):
-        step, pass_ = (
-            flops.work(each, training=each is train, kernels=case.kernels) for each in (train, evaluate)
-        )
+        step = flops.work(train, training=True, kernels=case.kernels)
+        evaluation = flops.work(held_out, training=False, kernels=case.kernels)
     else:
-        step, pass_ = flops.training(train), flops.forward(evaluate)
-    parts = [step] * case.local_epochs + [pass_]
-    return sum(part.dense + _SPARSE * part.sparse for part in parts)
+        step, evaluation = flops.training(train), flops.forward(held_out)
+    return _weighed([(case.local_epochs, step), (1, evaluation)])
 
 
 def _work_of_graphs(
@@ -315,7 +313,12 @@ def _unsupervised_cost(
     passes.append((1, flops.vectors(*counts(split.graphs), executed=True)))
     if copies := flops.copies(case.local_epochs):
         passes.append((copies, flops.encoding(counts(split.train)[0], executed=True)))
-    return sum(times * (part.dense + _SPARSE * part.sparse) for times, part in passes)
+    return _weighed(passes)
+
+
+def _weighed(passes: Sequence[tuple[int, Flops]]) -> int:
+    """Return the cost of passes, each so many times."""
+    return sum(times * (flops.dense + _SPARSE * flops.sparse) for times, flops in passes)
 
 
 def _counts(topology: Topology, graphs: Ints) -> GraphCounts:

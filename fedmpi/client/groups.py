@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import zip_longest
 
 import numpy as np
@@ -143,7 +143,6 @@ class ClientGroup(Group):
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
-        self._references: Tensor | None = None
         self._memory = _stacked([client.memory.held for client in clients])
         self._memory |= _stacked([client.incoming for client in clients])
         self._device = self._rows.parameters.device
@@ -166,8 +165,6 @@ class ClientGroup(Group):
         watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
         received = self._on_their_way(case, self._rows.parameters)
         if algorithm.change or algorithm.renews:
-            if self._references is None:
-                self._references = torch.empty_like(self._rows.parameters)
             self._references.copy_(self._rows.parameters)
         for client in self.clients:
             for vector in client.sent.values():
@@ -202,6 +199,11 @@ class ClientGroup(Group):
         watch.stop()
         return partial(self._trainings, case, algorithm, round, found)
 
+    @cached_property
+    def _references(self) -> Tensor:
+        """Room for the parameters as received, which stays where it is."""
+        return torch.empty_like(self._rows.parameters)
+
     def _replays(self, algorithm: Hooks) -> bool:
         """Return whether steps are replayed: on a GPU, unless a plug-in's `change` is called in each."""
         return self._device.type == "cuda" and not (algorithm.change and algorithm.is_plugin)
@@ -235,7 +237,6 @@ class ClientGroup(Group):
         return self._everything
 
     def _changed(self, change: Change, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
-        assert self._references is not None
         references = self._references.index_select(0, who)
         memory = {name: rows.index_select(0, who) for name, rows in self._memory.items()}
         acting = zip(parameters, references, gradient, strict=True)
@@ -253,7 +254,7 @@ class ClientGroup(Group):
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
                 done = Pass(outcome, *flops[place], steps=tally.steps[place])
-                if algorithm.renews and self._references is not None:
+                if algorithm.renews:
                     received_there = self._shared.pack(self._references[place])
                     trainee = Trainee(client, case, algorithm, round, received_there)
                     trainee.done.append(done)

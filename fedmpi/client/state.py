@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.schema import Case
-from fedmpi.client.memory import Memories
+from fedmpi.client.memory import Memories, MemoryLayout
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.client.optimizer import AdamState
 from fedmpi.client.passes import Passes
@@ -80,7 +80,7 @@ class ClientState:
     shared: SharedPart
     row: Tensor
     adam: AdamState
-    memory: Memories = field(default_factory=Memories.none)
+    memory: Memories = field(default_factory=lambda: Memories(MemoryLayout({}, {}, {}, {}), {}))
     last: Tensor | None = None
     moments: dict[str, AdamState] = field(default_factory=dict)
     incoming: dict[str, Tensor] = field(default_factory=dict)

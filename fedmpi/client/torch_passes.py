@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,9 @@ from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.tasks.base import Task
+
+Loss = Callable[[Tensor], Tensor]
+"""Takes outputs of a batch to a scalar."""
 
 _MOST_SINGLE = 8192
 """Training graphs of a client up to which batches of one are kept; about 20 kB each."""
@@ -67,25 +70,20 @@ class TorchPasses(Supervised):
         batch: Any,
         streams: DropoutStreams,
         term: EmbeddingTerm | None = None,
-        loss_of: Callable[[Tensor], Tensor] | None = None,
+        loss_of: Loss | None = None,
     ) -> Pass:
         """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
-        if term is None:
+        with nullcontext([]) if term is None else _embeddings_of(self._model.module) as embeddings:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-            loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
-        else:
-            with _embeddings_of(self._model.module) as embeddings:
-                logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-            added = term(embeddings[0])
-            loss = self._task.loss(logits, batch.labels)
-            loss = loss if added is None else loss + added
+        added = None if term is None else term(embeddings[0])
+        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
+        loss = loss if added is None else loss + added
         self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
-        counts = self._counts_of(batch)
         outcome = self._task.outcome(logits.detach(), batch.labels)
-        return Pass(outcome, self._flops.training(counts).total, executed)
+        return Pass(outcome, self._flops.training(self._counts_of(batch)).total, executed)
 
     @torch.no_grad()
     def _judge(self, part: Batch) -> Pass:

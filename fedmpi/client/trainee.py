@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,7 +21,7 @@ from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.client.passes import Embedded, Pass, Supervised, Work
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
-from fedmpi.client.torch_passes import TorchPasses
+from fedmpi.client.torch_passes import Loss, TorchPasses
 from fedmpi.graphs.packed import Int, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import SharedPart
@@ -138,8 +138,7 @@ class Trainee(ProgramView):
     @property
     def labels(self) -> Int:
         """See `program.Client`."""
-        found: Int = self._embedding.train.labels
-        return found
+        return self._embedding.train.labels
 
     @cached_property
     def labels_there(self) -> Tensor:
@@ -215,12 +214,7 @@ class Trainee(ProgramView):
         return rows
 
     def gradient(
-        self,
-        batch: Batch,
-        at: Tensor | None = None,
-        *,
-        reported: bool = False,
-        loss: Callable[[Tensor], Tensor] | None = None,
+        self, batch: Batch, at: Tensor | None = None, *, reported: bool = False, loss: Loss | None = None
     ) -> Tensor:
         """See `program.Client`."""
         if not batch.labelled and loss is None:
@@ -240,11 +234,7 @@ class Trainee(ProgramView):
         return self._last.outcome.mean_loss
 
     def _pass(
-        self,
-        batch: Batch,
-        into: list[Any],
-        term: Term | None = None,
-        loss: Callable[[Tensor], Tensor] | None = None,
+        self, batch: Batch, into: list[Any], term: Term | None = None, loss: Loss | None = None
     ) -> None:
         """Run forward and backward at what the workspace holds."""
         streams = batch.streams
@@ -437,10 +427,9 @@ class Trainee(ProgramView):
         parameters.copy_(torch.where(frozen, before, parameters))
 
 
-def _scalar(loss: Callable[[Tensor], Tensor], outputs: Tensor) -> Tensor:
+def _scalar(loss: Loss, outputs: Tensor) -> Tensor:
     """Return a loss of outputs; raise Breach where it is none."""
-    found = scalar_like(loss(outputs), outputs)
+    found: Tensor | None = scalar_like(loss(outputs), outputs)
     if found is None:
         raise Breach("gave a loss that returned None: it must be a scalar")
-    scalar: Tensor = found
-    return scalar
+    return found
