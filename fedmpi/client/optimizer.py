@@ -37,9 +37,8 @@ class AdamState:
         self.square.zero_()
         self.steps = 0
 
-    @property
-    def size(self) -> int:
-        """Floats of its state."""
+    def __len__(self) -> int:
+        """Return the floats of its state."""
         return 2 * len(self.mean) + 2
 
     def state(self) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -168,12 +169,18 @@ class ClientState:
         """Take back what `state` returned."""
         values = torch.from_numpy(state.copy())
         for each in self._parts(kept):
-            size = each.size if isinstance(each, AdamState) else len(each)
-            part, values = values[:size], values[size:]
+            part, values = values[: len(each)], values[len(each) :]
             if isinstance(each, AdamState):
                 each.restore(part)
             else:
                 each.copy_(part)
+
+    def layout(self, kept: bool) -> StateLayout:
+        """Return the layout of its state."""
+        parts = self._parts(kept)
+        ends = list(accumulate(map(len, parts)))
+        steps = [end - 2 for end, part in zip(ends, parts, strict=True) if isinstance(part, AdamState)]
+        return StateLayout(ends[-1], len(self.row), tuple(steps))
 
 
 @dataclass(frozen=True)

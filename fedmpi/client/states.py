@@ -76,7 +76,6 @@ class States:
         }
         self._task = federation.task
         self._keeps_optimizer = case.optimizer.state == "kept"
-        self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[tuple[Shape, str], AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules | FastEncoder] = {}
@@ -121,7 +120,7 @@ class States:
             shared=shared,
             row=model.initialise(case.seed, number + 1),
             adam=self._adam(shape, "model", model.trained),
-            last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
+            last=torch.full_like(model.parameters, torch.nan) if case.objective.keeps_last_round else None,
             memory=memory.at_start(self.device),
             moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
             incoming=self._vectors(shared),
@@ -248,25 +247,9 @@ class States:
             client.memory.start(client.row)
         return initial
 
-    def layouts(self) -> list[StateLayout]:
-        """Return the layout of each client's state, hosted here or not."""
-        found = {shape: self._layout(shape) for shape in self._models}
-        return [found[shape] for shape in self._shapes]
-
-    def _layout(self, shape: Shape) -> StateLayout:
-        model, memory, kept = self._models[shape], self._memory[shape], self._keeps_optimizer
-        others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
-        others += model.length if self._keeps_last else 0
-        others += self.tells.nbytes // 4
-        if not kept:
-            return StateLayout(model.length + others, model.length)
-        place = model.length + 2 * model.trained
-        steps = [place]
-        place += 2 + others
-        for size in memory.moments.values():
-            steps.append(place + 2 * size)
-            place += 2 * size + 2
-        return StateLayout(place, model.length, tuple(steps))
+    def layouts(self) -> dict[int, StateLayout]:
+        """Return the layout of each hosted client's state."""
+        return {number: client.layout(self._keeps_optimizer) for number, client in self.clients.items()}
 
     def draw(self, seed: int, round: int) -> Ints | None:
         """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""

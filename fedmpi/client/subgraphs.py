@@ -50,9 +50,7 @@ def part_counts(case: Case, raw: RawGraphs, split: ClientSplit, parts: Sequence[
 def entries(case: Case, raw: RawGraphs, nodes: Ints) -> int | None:
     """Return the entries of sparse features of some nodes; None where they are dense."""
     meaning = resolve(raw, case.dataset.features)
-    if meaning == "identity":
-        return len(nodes)
-    if meaning == "degree" and raw.examples != "graph":
+    if meaning == "identity" or (meaning == "degree" and raw.examples != "graph"):
         return len(nodes)
     if meaning == "attributes" and isinstance(raw.node_attributes, SparseRows):
         return int(np.diff(raw.node_attributes.row_ptr)[raw.rows_of(nodes)].sum())
