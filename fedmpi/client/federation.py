@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
@@ -25,7 +24,7 @@ from fedmpi.datasets.views import view_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
@@ -38,8 +37,6 @@ from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
 from fedmpi.tasks.together import record_together
 from fedmpi.tasks.trial import examples_of, guard, try_out
-
-Ints = npt.NDArray[np.int64]
 
 _SPARSE = 8
 """A floating-point operation of a sparse product takes about so many times one of a dense product."""
@@ -79,7 +76,7 @@ class Federation:
     task: Task
     costs: tuple[int, ...]
     flops: Mapping[Shape, Any]
-    weights: Ints
+    weights: Int
     view: WeightedTopology | None = None
 
     @property
@@ -87,7 +84,7 @@ class Federation:
         """Number of clients; with a population, of those in a round."""
         return len(self.partition.clients)
 
-    def hosts(self, case: Case, workers: Sequence[int]) -> Ints:
+    def hosts(self, case: Case, workers: Sequence[int]) -> Int:
         """Return the rank that hosts each client, int64 [clients]; clients of a group share one."""
         size = case.group_size if case.kernels == "grouped" else 1
         groups = groups_of(self.shapes, size)
@@ -123,7 +120,7 @@ class Federation:
         """Return the graphs that all clients have; None without any."""
         return None if self.partition.public is None else self.graphs(case, self.partition.public)
 
-    def graphs(self, case: Case, numbers: Ints) -> GraphSet:
+    def graphs(self, case: Case, numbers: Int) -> GraphSet:
         """Return some graphs of the one dataset that the clients of a population share."""
         return _encoded(case, self.raws[0], numbers)
 
@@ -136,12 +133,12 @@ class Federation:
         return train, _viewed(case, raw, self.view, split.graphs) if some_held_out else train
 
 
-def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
+def _built(case: Case, raw: RawGraphs, graphs: Int) -> GraphSet:
     """Return graphs with the features that the case asks for."""
     return build(raw, graphs, case.dataset.features, scaling=case.dataset.scaling)
 
 
-def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
+def _encoded(case: Case, raw: RawGraphs, graphs: Int) -> GraphSet:
     """Return graphs with their features and the structure encodings that the model reads."""
     built = _built(case, raw, graphs)
     columns = case.model.structure_columns
@@ -150,7 +147,7 @@ def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
     return replace(built, structure=structure_encoding(built.topology, *columns))
 
 
-def _viewed(case: Case, raw: RawGraphs, view: WeightedTopology | None, graphs: Ints) -> ViewedGraphs:
+def _viewed(case: Case, raw: RawGraphs, view: WeightedTopology | None, graphs: Int) -> ViewedGraphs:
     """Return graphs with their features, and their part of a diffused view."""
     return ViewedGraphs(_built(case, raw, graphs), None if view is None else view.take(graphs))
 
@@ -264,7 +261,7 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     return Shape(width, len(known), raw.edge_width)
 
 
-def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
+def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Int, Int]:
     """Return the rows and the entries of each graph's matrix, int64 [G] each, as the kernels have it."""
     topology = raw.topology
     if case.kernels == "compiled" and isinstance(case.model, GinOptions | GcnOptions | SgcOptions):
@@ -273,9 +270,7 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
 
 
-def _cost(
-    case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops
-) -> int:
+def _cost(case: Case, raw: RawGraphs, counts: tuple[Int, Int], split: ClientSplit, flops: ModelFlops) -> int:
     def work_of(*parts: str) -> GraphCounts:
         if split.nodes is not None:
             return part_counts(case, raw, split, parts)
@@ -291,7 +286,7 @@ def _cost(
 
 
 def _work_of_graphs(
-    case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, parts: Sequence[str]
+    case: Case, raw: RawGraphs, counts: tuple[Int, Int], split: ClientSplit, parts: Sequence[str]
 ) -> GraphCounts:
     """Return what a pass over some parts of a client's graphs works on."""
     graphs = np.concatenate([getattr(split, part) for part in parts])
@@ -305,7 +300,7 @@ def _work_of_graphs(
 def _unsupervised_cost(
     case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, flops: ObjectiveFlops
 ) -> int:
-    def counts(graphs: Ints) -> tuple[ViewCounts, ViewCounts | None]:
+    def counts(graphs: Int) -> tuple[ViewCounts, ViewCounts | None]:
         diffused = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
         return ViewCounts(_counts(raw.topology, graphs), weighted=False), diffused
 
@@ -321,7 +316,7 @@ def _weighed(passes: Sequence[tuple[int, Flops]]) -> int:
     return sum(times * (flops.dense + _SPARSE * flops.sparse) for times, flops in passes)
 
 
-def _counts(topology: Topology, graphs: Ints) -> GraphCounts:
+def _counts(topology: Topology, graphs: Int) -> GraphCounts:
     first, last = topology.graph_ptr[:-1][graphs], topology.graph_ptr[1:][graphs]
     edges = topology.row_ptr[last] - topology.row_ptr[first]
     return GraphCounts(len(graphs), int((last - first).sum()), int(edges.sum()))

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client
 from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.deltas import Row
 from fedmpi.client.federation import Federation, groups_of
 from fedmpi.client.fixed_batches import FixedBatches
 from fedmpi.client.groups import ClientGroup, Group
@@ -24,12 +24,12 @@ from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.client.unsupervised import UnsupervisedPasses
-from fedmpi.client.view_batches import CompiledBatches, TorchBatches
+from fedmpi.client.view_batches import CompiledBatches, TorchBatches, ViewBatches
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.mended import Generated, mended
-from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
@@ -40,9 +40,6 @@ from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
 from fedmpi.programs.hooks import Hooks
-
-Ints = npt.NDArray[np.int64]
-Row = npt.NDArray[np.float32]
 
 SERVER = 0
 """Owner number of the server's initial model; client i initialises its own layers as owner i + 1."""
@@ -196,17 +193,17 @@ class States:
         shape, objective = self._shapes[number], case.objective.make()
         model, flops = self._models[shape], federation.flops[shape]
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
+        batches: ViewBatches
+        network = None
         if case.kernels == "compiled":
             encoder = self._compiled(case, shape)
             network = Network.compiled(model, encoder, self._scratch)
-            compiled = CompiledBatches(*graphs, objective, flops, encoder)
-            return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
-        batches: TorchBatches
-        if isinstance(model.module, MvgrlEncoder) and not model.module.registered:
+            batches = CompiledBatches(*graphs, objective, flops, encoder)
+        elif isinstance(model.module, MvgrlEncoder) and not model.module.registered:
             batches = FixedBatches(*graphs, model.module, flops, self.device)
         else:
             batches = TorchBatches(*graphs, objective, flops, self.device)
-        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
+        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, network=network)
 
     def _compiled(self, case: Case, shape: Shape) -> Any:
         """Return the compiled kernels of all clients of a shape."""
@@ -251,7 +248,7 @@ class States:
         """Return the layout of each hosted client's state."""
         return {number: client.layout(self._keeps_optimizer) for number, client in self.clients.items()}
 
-    def draw(self, seed: int, round: int) -> Ints | None:
+    def draw(self, seed: int, round: int) -> Int | None:
         """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""
         if self._population is None:
             return None
@@ -269,7 +266,7 @@ class States:
         for number, client in self.clients.items():
             client.restore(states[number], self._keeps_optimizer)
 
-    def group_models(self, group: Ints) -> dict[int, Row]:
+    def group_models(self, group: Int) -> dict[int, Row]:
         """Return the models of the groups that this rank hosts members of.
 
         A group's model is the shared part of any member's parameters between rounds.

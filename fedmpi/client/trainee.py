@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import round_half_up
-from fedmpi.algorithms.program import Change, Frozen, Nodes, Term
+from fedmpi.algorithms.program import Change, Floats, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
 from fedmpi.client.molecules import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend
@@ -28,8 +28,6 @@ from fedmpi.models.flat import SharedPart
 from fedmpi.programs.hook_checks import Breach, scalar_like
 from fedmpi.programs.hooks import Hooks
 from fedmpi.seeds import Purpose, key, permutation
-
-Floats = npt.NDArray[np.float64]
 
 _FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
