@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -75,7 +75,8 @@ class TorchPasses(Supervised):
         """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
-        with nullcontext([]) if term is None else _embeddings_of(self._model.module) as embeddings:
+        nothing: AbstractContextManager[list[Tensor]] = nullcontext([])
+        with nothing if term is None else _embeddings_of(self._model.module) as embeddings:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
         added = None if term is None else term(embeddings[0])
         loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
