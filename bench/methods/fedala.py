@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from fedmpi.algorithms.fedala import FedAla
 from fedmpi.benchmarks.federation import prepare
-from fedmpi.client.data import ClientData
+from fedmpi.client.state import ClientState
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
@@ -47,7 +47,7 @@ TENSORS = 2
 class OnGraphs(nn.Module):
     """A client's network on all its training graphs, as the released module calls it."""
 
-    def __init__(self, client: ClientData, parameters: Tensor) -> None:
+    def __init__(self, client: ClientState, parameters: Tensor) -> None:
         super().__init__()
         model = client.model
         self._batch = lambda: client.passes.batch(None)  # type: ignore[union-attr]

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
@@ -19,15 +18,17 @@ from fedmpi.client.subgraphs import entries, part_counts, part_data
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all
+from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
 from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
-from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.models.flops import Flops, GraphCounts, ModelFlops
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
@@ -36,12 +37,6 @@ from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
 from fedmpi.tasks.together import record_together
 from fedmpi.tasks.trial import examples_of, guard, try_out
-
-if TYPE_CHECKING:
-    from fedmpi.datasets.raw import RawGraphs
-    from fedmpi.datasets.source import DataSource
-
-Ints = npt.NDArray[np.int64]
 
 _SPARSE = 8
 """A floating-point operation of a sparse product takes about so many times one of a dense product."""
@@ -81,7 +76,7 @@ class Federation:
     task: Task
     costs: tuple[int, ...]
     flops: Mapping[Shape, Any]
-    weights: Ints
+    weights: Int
     view: WeightedTopology | None = None
 
     @property
@@ -89,7 +84,7 @@ class Federation:
         """Number of clients; with a population, of those in a round."""
         return len(self.partition.clients)
 
-    def hosts(self, case: Case, workers: Sequence[int]) -> Ints:
+    def hosts(self, case: Case, workers: Sequence[int]) -> Int:
         """Return the rank that hosts each client, int64 [clients]; clients of a group share one."""
         size = case.group_size if case.kernels == "grouped" else 1
         groups = groups_of(self.shapes, size)
@@ -123,41 +118,38 @@ class Federation:
 
     def public(self, case: Case) -> GraphSet | None:
         """Return the graphs that all clients have; None without any."""
-        return None if self.partition.public is None else _encoded(case, self.raws[0], self.partition.public)
+        return None if self.partition.public is None else self.graphs(case, self.partition.public)
 
-    def pool(self, case: Case) -> GraphSet:
-        """Return the training graphs that the clients of a population draw from."""
-        assert self.partition.population is not None
-        return _encoded(case, self.raws[0], self.partition.population.pool)
-
-    def held_out(self, case: Case, place: int) -> GraphSet:
-        """Return the validation and then the test graphs of a place of a round, with a population."""
-        return _encoded(case, self.raws[0], self.partition.clients[place].held_out)
+    def graphs(self, case: Case, numbers: Int) -> GraphSet:
+        """Return some graphs of the one dataset that the clients of a population share."""
+        return _encoded(case, self.raws[0], numbers)
 
     def views(self, case: Case, client: int) -> tuple[ViewedGraphs, ViewedGraphs]:
         """Return a client's training graphs, and all its graphs, with their diffused view."""
         split = self.partition.clients[client]
-
-        def viewed(graphs: Ints) -> ViewedGraphs:
-            view = None if self.view is None else self.view.take(graphs)
-            return ViewedGraphs(_built(case, self.raws[split.dataset], graphs), view)
-
-        train = viewed(split.train)
-        return train, viewed(split.graphs) if len(split.graphs) > len(split.train) else train
+        raw = self.raws[split.dataset]
+        train = _viewed(case, raw, self.view, split.train)
+        some_held_out = len(split.graphs) > len(split.train)
+        return train, _viewed(case, raw, self.view, split.graphs) if some_held_out else train
 
 
-def _built(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
+def _built(case: Case, raw: RawGraphs, graphs: Int) -> GraphSet:
     """Return graphs with the features that the case asks for."""
     return build(raw, graphs, case.dataset.features, scaling=case.dataset.scaling)
 
 
-def _encoded(case: Case, raw: RawGraphs, graphs: Ints) -> GraphSet:
+def _encoded(case: Case, raw: RawGraphs, graphs: Int) -> GraphSet:
     """Return graphs with their features and the structure encodings that the model reads."""
     built = _built(case, raw, graphs)
     columns = case.model.structure_columns
     if columns is None:
         return built
     return replace(built, structure=structure_encoding(built.topology, *columns))
+
+
+def _viewed(case: Case, raw: RawGraphs, view: WeightedTopology | None, graphs: Int) -> ViewedGraphs:
+    """Return graphs with their features, and their part of a diffused view."""
+    return ViewedGraphs(_built(case, raw, graphs), None if view is None else view.take(graphs))
 
 
 def task_of_case(case: Case, raws: Sequence[RawGraphs]) -> type[Task]:
@@ -229,12 +221,10 @@ def _first_batch(
     case: Case, raws: Sequence[RawGraphs], split: ClientSplit, view: WeightedTopology | None
 ) -> ViewedGraphs:
     """Return a batch of a client's training graphs."""
+    raw = raws[split.dataset]
     if split.nodes is not None:
-        return ViewedGraphs(part_data(case, raws[split.dataset], split)[0], None)
-    graphs = split.train[: case.batch_size]
-    return ViewedGraphs(
-        _built(case, raws[split.dataset], graphs), None if view is None else view.take(graphs)
-    )
+        return ViewedGraphs(part_data(case, raw, split)[0], None)
+    return _viewed(case, raw, view, split.train[: case.batch_size])
 
 
 def _view(
@@ -271,7 +261,7 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
     return Shape(width, len(known), raw.edge_width)
 
 
-def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
+def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Int, Int]:
     """Return the rows and the entries of each graph's matrix, int64 [G] each, as the kernels have it."""
     topology = raw.topology
     if case.kernels == "compiled" and isinstance(case.model, GinOptions | GcnOptions | SgcOptions):
@@ -280,27 +270,23 @@ def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Ints, Ints]:
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes
 
 
-def _cost(
-    case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, flops: ModelFlops
-) -> int:
-    train, evaluate = (
-        _work_of_graphs(case, raw, counts, split, parts)
-        if split.nodes is None
-        else part_counts(case, raw, split, parts)
-        for parts in (("train",), ("val", "test"))
-    )
+def _cost(case: Case, raw: RawGraphs, counts: tuple[Int, Int], split: ClientSplit, flops: ModelFlops) -> int:
+    def work_of(*parts: str) -> GraphCounts:
+        if split.nodes is not None:
+            return part_counts(case, raw, split, parts)
+        return _work_of_graphs(case, raw, counts, split, parts)
+
+    train, held_out = work_of("train"), work_of("val", "test")
     if isinstance(flops, MessagePassingFlops):
-        step, pass_ = (
-            flops.work(each, training=each is train, kernels=case.kernels) for each in (train, evaluate)
-        )
+        step = flops.work(train, training=True, kernels=case.kernels)
+        evaluation = flops.work(held_out, training=False, kernels=case.kernels)
     else:
-        step, pass_ = flops.training(train), flops.forward(evaluate)
-    parts = [step] * case.local_epochs + [pass_]
-    return sum(part.dense + _SPARSE * part.sparse for part in parts)
+        step, evaluation = flops.training(train), flops.forward(held_out)
+    return _weighed([(case.local_epochs, step), (1, evaluation)])
 
 
 def _work_of_graphs(
-    case: Case, raw: RawGraphs, counts: tuple[Ints, Ints], split: ClientSplit, parts: Sequence[str]
+    case: Case, raw: RawGraphs, counts: tuple[Int, Int], split: ClientSplit, parts: Sequence[str]
 ) -> GraphCounts:
     """Return what a pass over some parts of a client's graphs works on."""
     graphs = np.concatenate([getattr(split, part) for part in parts])
@@ -314,22 +300,23 @@ def _work_of_graphs(
 def _unsupervised_cost(
     case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, flops: ObjectiveFlops
 ) -> int:
-    parts = []
-    for graphs, counted in ((split.train, flops.step), (split.graphs, flops.vectors)):
-        first = ViewCounts(_counts(raw.topology, graphs), weighted=False)
-        other = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
-        parts.append(counted(first, other, executed=True))
-    copies = flops.copies(case.local_epochs)
-    if copies:
-        view_of_all = ViewCounts(_counts(raw.topology, split.train), weighted=False)
-        parts.append(flops.encoding(view_of_all, executed=True))
-    return sum(
-        times * (part.dense + _SPARSE * part.sparse)
-        for times, part in zip((case.local_epochs, 1, copies), parts, strict=False)
-    )
+    def counts(graphs: Int) -> tuple[ViewCounts, ViewCounts | None]:
+        diffused = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
+        return ViewCounts(_counts(raw.topology, graphs), weighted=False), diffused
+
+    passes = [(case.local_epochs, flops.step(*counts(split.train), executed=True))]
+    passes.append((1, flops.vectors(*counts(split.graphs), executed=True)))
+    if copies := flops.copies(case.local_epochs):
+        passes.append((copies, flops.encoding(counts(split.train)[0], executed=True)))
+    return _weighed(passes)
 
 
-def _counts(topology: Topology, graphs: Ints) -> GraphCounts:
+def _weighed(passes: Sequence[tuple[int, Flops]]) -> int:
+    """Return the cost of passes, each so many times."""
+    return sum(times * (flops.dense + _SPARSE * flops.sparse) for times, flops in passes)
+
+
+def _counts(topology: Topology, graphs: Int) -> GraphCounts:
     first, last = topology.graph_ptr[:-1][graphs], topology.graph_ptr[1:][graphs]
     edges = topology.row_ptr[last] - topology.row_ptr[first]
     return GraphCounts(len(graphs), int((last - first).sum()), int(edges.sum()))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
 import torch
-from torch import Tensor
 
 from fedmpi.client.view_batches import Step, TorchBatches, counts_of
 from fedmpi.graphs.packed import Int
@@ -47,20 +46,18 @@ class FixedBatches(TorchBatches):
         super().__init__(train, everything, Mvgrl(MvgrlOptions()), flops, device)
         self._module = module
         self._pair: PairEncoding | None = None
-        self._all: Views | None = None
         self._spent = 0
 
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with the convolutions' output; None stands for all."""
         if self._pair is None:
-            self._pair = _joined([pair for pair, _ in self._convolved(self._train)])
-        if numbers is None:
-            self._all = self._all or self._views(self._train)
-            return Step(replace(self._all, fixed=self._pair), None)
-        part = self._train.take(numbers)
-        nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
-        graphs = torch.from_numpy(numbers).to(self._device)
-        return Step(replace(self._views(part), fixed=_rows(self._pair, nodes, graphs)), numbers)
+            self._pair = _mapped(_joined, *(pair for pair, _ in self._convolved(self._train)))
+        step, fixed = super().take(numbers), self._pair
+        if numbers is not None:
+            nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
+            graphs = torch.from_numpy(numbers).to(self._device)
+            fixed = _mapped(lambda side: Encoding(side.nodes[nodes], side.graphs[graphs]), fixed)
+        return replace(step, views=replace(step.views, fixed=fixed))
 
     def end_round(self) -> None:
         """Drop the rows of nodes."""
@@ -69,12 +66,11 @@ class FixedBatches(TorchBatches):
     @cached_property
     def all_parts(self) -> list[Views]:
         """Views that are embedded, without rows of nodes."""
-        parts = []
-        for pair, views in self._convolved(self._everything):
-            nothing = torch.zeros(0, device=self._device)
-            sums = (Encoding(nothing, each.graphs) for each in (pair.adjacency, pair.diffused))
-            parts.append(replace(views, fixed=PairEncoding(*sums)))
-        return parts
+        nothing = torch.zeros(0, device=self._device)
+        return [
+            replace(views, fixed=_mapped(lambda side: Encoding(nothing, side.graphs), pair))
+            for pair, views in self._convolved(self._everything)
+        ]
 
     def step_flops(self, views: Views) -> int:
         """Count the heads, and the convolutions since the last count."""
@@ -99,19 +95,11 @@ class FixedBatches(TorchBatches):
             yield self._module.convolve(adjacency, diffused), views
 
 
-def _rows(pair: PairEncoding, nodes: Tensor, graphs: Tensor) -> PairEncoding:
-    """Return the rows of some nodes and graphs."""
-    return PairEncoding(
-        *(Encoding(each.nodes[nodes], each.graphs[graphs]) for each in (pair.adjacency, pair.diffused))
-    )
+def _mapped(of: Callable[..., Encoding], *pairs: PairEncoding) -> PairEncoding:
+    """Return what a function gives of one side of all pairs, and of the other."""
+    return PairEncoding(of(*(pair.adjacency for pair in pairs)), of(*(pair.diffused for pair in pairs)))
 
 
-def _joined(parts: list[PairEncoding]) -> PairEncoding:
+def _joined(*parts: Encoding) -> Encoding:
     """Return the rows of all parts, in order."""
-    sides = zip(*((part.adjacency, part.diffused) for part in parts), strict=True)
-    return PairEncoding(
-        *(
-            Encoding(torch.cat([each.nodes for each in side]), torch.cat([each.graphs for each in side]))
-            for side in sides
-        )
-    )
+    return Encoding(torch.cat([each.nodes for each in parts]), torch.cat([each.graphs for each in parts]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,37 +19,6 @@ from fedmpi.models.outcome import Outcome
 
 Counts = Sequence[int]
 """Graphs, nodes and directed edges."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a group's training left, on its way to the host.
-
-    Attributes
-    ----------
-    received, trained : float32 [k, length]
-        Parameters before and after; on the device, where MPI takes its memory.
-    gradients : float32 [k, length]
-        Of the last step of each client.
-    finite : bool [k]
-    outcomes : pair of [*]
-        Losses and hits of all steps.
-    """
-
-    received: Fetched | Tensor
-    trained: Fetched | Tensor
-    gradients: Fetched
-    finite: Fetched
-    outcomes: tuple[Fetched, Fetched]
-
-    @property
-    def rows(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Parameters before and after, and gradients; waits for the device."""
-        found = (self.received, self.trained, self.gradients)
-        received, trained, gradients = (
-            torch.from_numpy(each.get()) if isinstance(each, Fetched) else each for each in found
-        )
-        return received, trained, gradients
 
 
 def finite(rows: GroupRows) -> Tensor:
@@ -85,13 +53,14 @@ def flops_of(flops: ModelFlops, counts: Counts, padded: Counts, *, training: boo
 
 
 class Tally:
-    """Results of the steps of k clients; they stay on the device until they are fetched."""
+    """Results of the steps of k clients; they stay on the device until `fetch`."""
 
     def __init__(self, clients: int) -> None:
         self.steps = [0] * clients
         self._batches: list[HostBatch] = []
         self._losses: list[Tensor] = []
         self._hits: list[Tensor] = []
+        self._fetched: list[Fetched] = []
 
     def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
         """Take note of a step of k clients: losses and hits [k, B]."""
@@ -110,14 +79,16 @@ class Tally:
         both = zip(plain.tolist(), padded.tolist(), strict=True)
         return [flops_of(of, *each, training=True) for each in both]
 
-    def on_their_way(self) -> tuple[Fetched, Fetched]:
-        """Return all losses and hits, bound for the host."""
-        losses, hits = (torch.cat([each.flatten() for each in of]) for of in (self._losses, self._hits))
-        return Fetched(losses), Fetched(hits)
+    def fetch(self) -> None:
+        """Send all losses and hits on their way to the host."""
+        self._fetched = [
+            Fetched(torch.cat([each.flatten() for each in of])) for of in (self._losses, self._hits)
+        ]
 
-    def outcomes(self, found: tuple[Fetched, Fetched]) -> list[Outcome]:
+    def outcomes(self) -> list[Outcome]:
         """Return each client's outcome of all its steps; waits for the device."""
-        nats, hits = found[0].get().astype(np.float64), found[1].get().astype(np.uint8)
+        losses, hits = (each.get() for each in self._fetched)
+        nats, hits = losses.astype(np.float64), hits.astype(np.uint8)
         pieces: list[list[slice]] = [[] for _ in self.steps]
         first = 0
         for batch in self._batches:

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import OptimizerOptions, SgdOptions
-from fedmpi.client.optimizer import AdamState, rate_and_correction
+from fedmpi.client.optimizer import rate_and_correction
+from fedmpi.client.state import ClientState
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
 from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
-
-
-class HasAdam(Protocol):
-    """A client by its id, whose optimizer state lies in rows of a group's matrices."""
-
-    id: int
-    adam: AdamState
 
 
 @dataclass(frozen=True)
@@ -73,10 +66,7 @@ class HostNumbers:
 
     def sent(self, device: torch.device) -> StepNumbers:
         """Return the numbers on a device."""
-        return self.on(self.block.to(device, non_blocking=True))
-
-    def on(self, block: Tensor) -> StepNumbers:
-        """Return the numbers that lie in a block."""
+        block = self.block.to(device, non_blocking=True)
         return StepNumbers(block=block, **self.layout.views(block))
 
 
@@ -95,7 +85,7 @@ class Masks:
 
 def step_numbers(
     options: OptimizerOptions,
-    owners: Sequence[HasAdam],
+    owners: Sequence[ClientState],
     steps: Sequence[Sequence[int]],
     masks: Masks,
     device: torch.device,
@@ -105,7 +95,7 @@ def step_numbers(
     Parameters
     ----------
     options : OptimizerOptions
-    owners : sequence of HasAdam
+    owners : sequence of ClientState
         The group's clients.
     steps : sequence [steps] of sequences of int
         Places of those who take each step.
@@ -216,6 +206,11 @@ Capture = Callable[[Callable[[], tuple[Tensor, ...]]], Captured]
 """Makes an action one that can be replayed."""
 
 
+_Replay = tuple[GroupBatch, StepNumbers, Captured]
+"""A captured step with the memory from which it reads its batch and numbers."""
+
+
+@dataclass(eq=False)
 class Steps:
     """Forward, backward and optimizer of k clients at once; nothing in a step waits for the device.
 
@@ -232,69 +227,52 @@ class Steps:
         How a step is captured; None: every step is taken anew.
     """
 
-    def __init__(
-        self,
-        gin: GroupedGin,
-        graphs: GroupGraphs,
-        rows: GroupRows,
-        options: OptimizerOptions,
-        changed: Changed | None,
-        capture: Capture | None,
-    ) -> None:
-        self._gin, self._graphs, self._rows = gin, graphs, rows
-        self._options, self._changed, self._capture = options, changed, capture
-        self._replays: OrderedDict[object, _Replay] = OrderedDict()
+    gin: GroupedGin
+    graphs: GroupGraphs
+    rows: GroupRows
+    options: OptimizerOptions
+    changed: Changed | None
+    capture: Capture | None
+    _replays: OrderedDict[object, _Replay] = field(default_factory=OrderedDict)
 
     def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
         """Take a step; return the losses [k, B] and which predictions are right [k, B].
 
         A captured step is replayed for other batches of the same sizes.
         """
-        if self._capture is None:
-            return self._take(self._graphs.sent(batch), numbers.sent(self._rows.parameters.device))
+        if self.capture is None:
+            return self._take(self.graphs.sent(batch), numbers.sent(self.rows.parameters.device))
         key = (batch.sizes, None if batch.resident is None else id(batch.resident))
         if key not in self._replays:
             if len(self._replays) == _KEPT_REPLAYS:
                 self._replays.popitem(last=False)
-            self._replays[key] = self._captured(self._capture, batch, numbers)
+            self._replays[key] = self._captured(self.capture, batch, numbers)
         self._replays.move_to_end(key)
-        return self._replays[key].run(batch, numbers)
+        own_batch, own_numbers, captured = self._replays[key]
+        if batch.resident is None:
+            own_batch.block.copy_(batch.block, non_blocking=True)
+        own_numbers.block.copy_(numbers.block, non_blocking=True)
+        nats, hits = captured.run()
+        return nats, hits
 
     def _captured(self, capture: Capture, batch: HostBatch, numbers: HostNumbers) -> _Replay:
         """Capture a step. Capturing takes it once; afterwards the rows are as they were."""
-        own_batch, own_numbers = self._graphs.sent(batch), numbers.sent(self._rows.parameters.device)
-        before = [each.clone() for each in self._rows.all]
+        own_batch, own_numbers = self.graphs.sent(batch), numbers.sent(self.rows.parameters.device)
+        before = [each.clone() for each in self.rows.all]
         captured = capture(lambda: self._take(own_batch, own_numbers))
-        for row, old in zip(self._rows.all, before, strict=True):
+        for row, old in zip(self.rows.all, before, strict=True):
             row.copy_(old)
-        return _Replay(own_batch, own_numbers, captured)
+        return own_batch, own_numbers, captured
 
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
-        rows = self._rows.of(numbers)
+        rows = self.rows.of(numbers)
         leaf = rows.parameters.detach().requires_grad_()
-        logits = self._gin.logits(leaf, batch, numbers.keys)
+        logits = self.gin.logits(leaf, batch, numbers.keys)
         nats = losses(logits, batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
         rows.gradient.copy_(gradient)
-        if self._changed is not None:
-            self._changed(rows.parameters, numbers.who, gradient)
-        step_of_group(self._options, rows, gradient, numbers)
-        self._rows.take(rows, numbers)
+        if self.changed is not None:
+            self.changed(rows.parameters, numbers.who, gradient)
+        step_of_group(self.options, rows, gradient, numbers)
+        self.rows.take(rows, numbers)
         return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
-
-
-@dataclass(frozen=True)
-class _Replay:
-    """A captured step with the memory from which it reads its batch and numbers."""
-
-    batch: GroupBatch
-    numbers: StepNumbers
-    captured: Captured
-
-    def run(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
-        """Replay it with another batch and other numbers."""
-        if batch.resident is None:
-            self.batch.block.copy_(batch.block, non_blocking=True)
-        self.numbers.block.copy_(numbers.block, non_blocking=True)
-        nats, hits = self.captured.run()
-        return nats, hits

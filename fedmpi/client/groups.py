@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import zip_longest
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from torch import Tensor
 from fedmpi.algorithms.program import Change
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client, Training
-from fedmpi.client.group_results import Found, Tally, finite, flops_of
+from fedmpi.client.group_results import Tally, finite, flops_of
 from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.client.passes import Pass
 from fedmpi.client.state import two_norm
@@ -39,8 +39,8 @@ _NOTHING: Int = np.zeros(0, np.int64)
 Models = Callable[[], dict[int, npt.NDArray[np.float32]]]
 
 
-class Group(Protocol):
-    """Clients of one rank that train together.
+class Group:
+    """Clients of one rank that train one after another; base of those that train together.
 
     Attributes
     ----------
@@ -49,8 +49,10 @@ class Group(Protocol):
         Whether the host may start other groups before it awaits the results of this one.
     """
 
-    clients: Sequence[Client]
-    asynchronous: bool
+    asynchronous = False
+
+    def __init__(self, clients: Sequence[Client]) -> None:
+        self.clients = clients
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
         """Start the local training of the selected clients.
@@ -69,45 +71,49 @@ class Group(Protocol):
         callable
             Waits for the training and returns the result of each client by number.
         """
-
-    def evaluate(self, chosen: set[int]) -> PendingEvaluation:
-        """Start the evaluation of those of its clients that are chosen."""
-
-    def models(self) -> Models:
-        """Start to bring all its clients' parameters to the host: `ClientState.all_parameters` by number."""
-
-    def receive(self, models: Mapping[int, Tensor]) -> None:
-        """Give its clients the models that are for them, by number: `ClientState.receive`."""
-
-
-class Alone:
-    """A client by itself."""
-
-    asynchronous = False
-
-    def __init__(self, client: Client) -> None:
-        self.clients: Sequence[Client] = [client]
-
-    def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
-        """See `Group.train`."""
         results = {c.id: c.train_locally(case, algorithm, round) for c in self.clients if c.id in chosen}
         return lambda: results
 
     def evaluate(self, chosen: set[int]) -> PendingEvaluation:
-        """Evaluate the client if it is chosen."""
+        """Start the evaluation of those of its clients that are chosen."""
         results = {c.id: c.evaluate() for c in self.clients if c.id in chosen}
         return lambda: results
 
     def models(self) -> Models:
-        """See `Group.models`."""
+        """Start to bring all its clients' parameters to the host: `ClientState.all_parameters` by number."""
         return lambda: {client.id: client.all_parameters().cpu().numpy() for client in self.clients}
 
     def receive(self, models: Mapping[int, Tensor]) -> None:
-        """See `Group.receive`."""
-        _receive_each(self.clients, models)
+        """Give its clients the models that are for them, by number: `ClientState.receive`."""
+        for client in self.clients:
+            if client.id in models:
+                client.receive(models[client.id])
 
 
-class ClientGroup:
+@dataclass(frozen=True)
+class _Found:
+    """What a group's training left, on its way to the host.
+
+    Attributes
+    ----------
+    tally, watch
+        Of all steps.
+    received, trained : callables that return float32 [k, length]
+        Parameters before and after; on the device, where MPI takes its memory.
+    gradients : float32 [k, length]
+        Of the last step of each client.
+    finite : bool [k]
+    """
+
+    tally: Tally
+    watch: DeviceWatch
+    received: Callable[[], Tensor]
+    trained: Callable[[], Tensor]
+    gradients: Fetched
+    finite: Fetched
+
+
+class ClientGroup(Group):
     """k clients of one model shape whose steps are taken together.
 
     Their parameter vectors and moments become rows of common matrices [k, length].
@@ -131,13 +137,12 @@ class ClientGroup:
         gin: GroupedGin,
         flops: ModelFlops,
     ) -> None:
-        self.clients = clients
+        super().__init__(clients)
         self._gin, self._flops, self._shared = gin, flops, clients[0].shared
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
             client.adam.mean, client.adam.square = self._rows.mean[place], self._rows.square[place]
-        self._references: Tensor | None = None
         self._memory = _stacked([client.memory.held for client in clients])
         self._memory |= _stacked([client.incoming for client in clients])
         self._device = self._rows.parameters.device
@@ -160,8 +165,6 @@ class ClientGroup:
         watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
         received = self._on_their_way(case, self._rows.parameters)
         if algorithm.change or algorithm.renews:
-            if self._references is None:
-                self._references = torch.empty_like(self._rows.parameters)
             self._references.copy_(self._rows.parameters)
         for client in self.clients:
             for vector in client.sent.values():
@@ -184,23 +187,34 @@ class ClientGroup:
         for order, numbers in zip(orders, steps, strict=True):
             batch = self._batch(order)
             tally.add(batch, *self._steps.take(batch, numbers))
-        found = Found(
+        tally.fetch()
+        found = _Found(
+            tally=tally,
+            watch=watch,
             received=received,
             trained=self._on_their_way(case, self._rows.parameters),
             gradients=Fetched(self._rows.gradient),
             finite=Fetched(finite(self._rows)),
-            outcomes=tally.on_their_way(),
         )
         watch.stop()
-        return partial(self._trainings, case, algorithm, round, watch, tally, found)
+        return partial(self._trainings, case, algorithm, round, found)
+
+    @cached_property
+    def _references(self) -> Tensor:
+        """Room for the parameters as received, which stays where it is."""
+        return torch.empty_like(self._rows.parameters)
 
     def _replays(self, algorithm: Hooks) -> bool:
         """Return whether steps are replayed: on a GPU, unless a plug-in's `change` is called in each."""
         return self._device.type == "cuda" and not (algorithm.change and algorithm.is_plugin)
 
-    def _on_their_way(self, case: Case, rows: Tensor) -> Fetched | Tensor:
-        """Return parameters as they are now, bound for the host unless MPI takes the device's memory."""
-        return rows.clone() if case.reduction.buffers == "device" else Fetched(rows)
+    def _on_their_way(self, case: Case, rows: Tensor) -> Callable[[], Tensor]:
+        """Return what gives parameters as they are now: on the host, unless MPI takes the device's memory."""
+        if case.reduction.buffers == "device":
+            kept = rows.clone()
+            return lambda: kept
+        fetched = Fetched(rows)
+        return lambda: torch.from_numpy(fetched.get())
 
     def _orders(self, case: Case, round: int, chosen: set[int]) -> list[dict[int, Int | None]]:
         """Return whose graphs are taken in each of a round's steps, by place; None: all of a client's."""
@@ -223,7 +237,6 @@ class ClientGroup:
         return self._everything
 
     def _changed(self, change: Change, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
-        assert self._references is not None
         references = self._references.index_select(0, who)
         memory = {name: rows.index_select(0, who) for name, rows in self._memory.items()}
         acting = zip(parameters, references, gradient, strict=True)
@@ -233,31 +246,24 @@ class ClientGroup:
             change(shared, self._shared.pack(row), received, known)
             self._shared.unpack(shared, changed)
 
-    def _trainings(
-        self, case: Case, algorithm: Hooks, round: int, watch: DeviceWatch, tally: Tally, found: Found
-    ) -> dict[int, Training]:
-        outcomes, lasting = tally.outcomes(found.outcomes), found.finite.get()
-        received, trained, gradients = found.rows
-        flops, wall, cpu, results = tally.flops(self._flops), watch.wall, watch.cpu, {}
+    def _trainings(self, case: Case, algorithm: Hooks, round: int, found: _Found) -> dict[int, Training]:
+        tally, lasting, gradients = found.tally, found.finite.get(), torch.from_numpy(found.gradients.get())
+        received, trained, outcomes = found.received(), found.trained(), tally.outcomes()
+        flops, wall, cpu, results = tally.flops(self._flops), found.watch.wall, found.watch.cpu, {}
         total = sum(of_model for of_model, _ in flops)
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
-                of_model, executed = flops[place]
-                if algorithm.renews and self._references is not None:
+                done = Pass(outcome, *flops[place], steps=tally.steps[place])
+                if algorithm.renews:
                     received_there = self._shared.pack(self._references[place])
                     trainee = Trainee(client, case, algorithm, round, received_there)
-                    trainee.done.append(Pass(outcome, of_model, executed, steps=tally.steps[place]))
+                    trainee.done.append(done)
                     algorithm.after_training(trainee)
-                results[client.id] = Training(
-                    samples=len(outcome.losses),
-                    steps=tally.steps[place],
-                    loss=outcome.mean_loss,
-                    accuracy=outcome.accuracy,
+                results[client.id] = Training.of(
+                    [done],
                     gradient_norm=two_norm(self._shared.part(gradients[place])),
-                    model_flops=of_model,
-                    executed_flops=executed,
-                    wall_s=wall * of_model / total,
-                    cpu_s=cpu * of_model / total,
+                    wall_s=wall * done.model_flops / total,
+                    cpu_s=cpu * done.model_flops / total,
                     report=np.zeros(0, np.uint8),
                     received=self._shared.part(received[place]),
                     trained=self._shared.part(trained[place]),
@@ -306,7 +312,7 @@ class ClientGroup:
         if alone and first is not None and all(models.get(client.id) is first for client in self.clients):
             self._shared.unpack(first, self._rows.parameters)
         else:
-            _receive_each(self.clients, models)
+            super().receive(models)
 
 
 def _stacked(tables: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -315,9 +321,3 @@ def _stacked(tables: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     for place, table in enumerate(tables):
         table.update((name, rows[place]) for name, rows in found.items())
     return found
-
-
-def _receive_each(clients: Sequence[Client], models: Mapping[int, Tensor]) -> None:
-    for client in clients:
-        if client.id in models:
-            client.receive(models[client.id])

@@ -74,11 +74,6 @@ class Memories(MutableMapping[str, Any]):
     def __init__(self, layout: MemoryLayout, held: dict[str, Tensor]) -> None:
         self.layout, self.held = layout, held
 
-    @classmethod
-    def none(cls) -> Memories:
-        """Return those of a client that keeps nothing."""
-        return cls(MemoryLayout({}, {}, {}, {}), {})
-
     def __getitem__(self, name: str) -> Tensor | None:
         vector = self._of(name)
         absent = self.layout.vectors[name].start is None and bool(torch.isnan(vector[0]))

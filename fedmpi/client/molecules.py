@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.client.optimizer import AdamState, steps_ahead
-from fedmpi.client.passes import LARGEST_EVALUATION, Embedding, Pass, Supervised
+from fedmpi.client.passes import Embedded, Pass, Supervised, in_parts
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, NUMBERS, GraphResults, Molecules
 from fedmpi.kernels.molecules.fast import FastMolecules, Moments
@@ -47,13 +46,6 @@ class _Part:
         """Return the sizes of some of the graphs."""
         return GraphCounts(len(chosen), int(self.nodes[chosen].sum()), int(self.edges[chosen].sum()))
 
-    @property
-    def parts(self) -> list[Int]:
-        """Numbers of the graphs of each pass of an evaluation."""
-        everything = np.arange(len(self.nodes))
-        cuts = range(0, max(len(everything), 1), LARGEST_EVALUATION)
-        return [everything[cut : cut + LARGEST_EVALUATION] for cut in cuts]
-
 
 class MoleculePasses(Supervised):
     """Passes of `FastMolecules` on one CPU thread.
@@ -72,13 +64,12 @@ class MoleculePasses(Supervised):
         self, train: GraphSet, held_out: GraphSet, kernels: FastMolecules, flops: ModelFlops, task: Task
     ) -> None:
         self._kernels, self._flops, self._task = kernels, flops, task
-        self._train, self._held_out = self._part(train), self._part(held_out)
+        super().__init__(train, held_out)
+        self._whole: _Part = self._train_parts[0]
 
-    def with_held_out(self, graphs: GraphSet) -> Self:
-        """Return passes that share the training graphs and have other held-out ones."""
-        other = copy(self)
-        other._held_out = self._part(graphs)
-        return other
+    def _parts(self, graphs: GraphSet) -> list[_Part]:
+        """Return the graphs as one part, which the kernels divide."""
+        return [self._part(graphs)]
 
     def _part(self, graphs: GraphSet) -> _Part:
         labels = graphs.labels if graphs.labels.ndim == 2 else graphs.labels[:, None]
@@ -92,12 +83,12 @@ class MoleculePasses(Supervised):
 
     def batch(self, graphs: Int | None) -> Any:
         """Return the numbers of training graphs."""
-        return np.arange(len(self._train.nodes)) if graphs is None else graphs
+        return np.arange(len(self._whole.nodes)) if graphs is None else graphs
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
-        results = self._kernels.step(self._train.graphs, batch, streams)
-        return self._pass(self._train, batch, results, training=True)
+        results = self._kernels.step(self._whole.graphs, batch, streams)
+        return self._pass(self._whole, batch, results, training=True)
 
     def epoch(
         self,
@@ -120,38 +111,29 @@ class MoleculePasses(Supervised):
         """
         descent = steps_ahead(optimizer, state, len(batches))
         moments = Moments(state.mean.numpy(), state.square.numpy())
-        results = self._kernels.train(self._train.graphs, batches, streams, descent, moments)
+        results = self._kernels.train(self._whole.graphs, batches, streams, descent, moments)
         chosen = np.concatenate(batches)
-        return self._pass(self._train, chosen, results, training=True, steps=len(batches))
+        return self._pass(self._whole, chosen, results, training=True, steps=len(batches))
 
-    def evaluate(self) -> Pass:
-        """Run all held-out graphs forward, without dropout."""
-        return self._evaluate(self._held_out)
+    def _judge(self, part: _Part) -> Pass:
+        return self._pass(part, np.arange(len(part.nodes)), self._evaluated(part), training=False)
 
-    def evaluate_training(self) -> Pass:
-        """Run all training graphs forward, without dropout."""
-        return self._evaluate(self._train)
-
-    def _evaluate(self, part: _Part) -> Pass:
-        results = self._kernels.evaluate(part.graphs, part.parts)
-        return self._pass(part, np.arange(len(part.nodes)), results, training=False)
-
-    def embed(self) -> Embedding:
-        """Embed all training graphs without dropout, up to the readout's mean."""
-        part = self._train
-        results = self._kernels.evaluate(part.graphs, part.parts)
+    def _embed(self, part: _Part) -> Embedded:
         counts = part.counts(np.arange(len(part.nodes)))
-        mean = results.pooled.mean(axis=0, dtype=np.float64)
-        executed = self._kernels.flops(counts, training=False)
-        return Embedding(mean, self._flops.forward(counts).total, executed)
+        return Embedded(self._evaluated(part).pooled, *self._count(counts, training=False))
+
+    def _evaluated(self, part: _Part) -> GraphResults:
+        return self._kernels.evaluate(part.graphs, in_parts(len(part.nodes)))
 
     def _pass(
         self, part: _Part, chosen: Int, results: GraphResults, *, training: bool, steps: int = 1
     ) -> Pass:
-        counts = part.counts(chosen)
+        flops = self._count(part.counts(chosen), training=training)
+        return Pass(self._outcome(part, chosen, results), *flops, steps=steps)
+
+    def _count(self, counts: GraphCounts, *, training: bool) -> tuple[int, int]:
         of_model = self._flops.training(counts) if training else self._flops.forward(counts)
-        executed = self._kernels.flops(counts, training=training)
-        return Pass(self._outcome(part, chosen, results), of_model.total, executed, steps=steps)
+        return of_model.total, self._kernels.flops(counts, training=training)
 
     def _outcome(self, part: _Part, chosen: Int, results: GraphResults) -> Outcome:
         if self._task.labels == "classification":

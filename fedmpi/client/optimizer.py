@@ -37,6 +37,10 @@ class AdamState:
         self.square.zero_()
         self.steps = 0
 
+    def __len__(self) -> int:
+        """Return the floats of its state."""
+        return 2 * len(self.mean) + 2
+
     def state(self) -> Tensor:
         """Return moments and step count as float32 [2 length + 2], the count as two halves."""
         halves = torch.tensor([self.steps % 2**20, self.steps // 2**20], dtype=torch.float32)
@@ -52,38 +56,26 @@ class AdamState:
 
 @torch.no_grad()
 def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
-    """Take one step of the optimizer in place; SGD has no state but the weight decay in the gradient.
+    """Take one step of the optimizer in place (Adam: Kingma and Ba 2015, Algorithm 1).
+
+    Weight decay is in the gradient (L2), or for AdamW taken off the parameters first. SGD has no other state.
 
     Parameters
     ----------
     options : OptimizerOptions
     state : AdamState
-        Moments and step count; SGD leaves them as they are.
+        Moments and step count, changed in place; SGD leaves them as they are.
     parameters, gradient : float32 [length]
         Parameters change in place.
     """
+    decay = options.weight_decay
     if isinstance(options, SgdOptions):
-        parameters.add_(gradient.add(parameters, alpha=options.weight_decay), alpha=-options.lr)
-    else:
-        adam_step(options, state, parameters, gradient)
-
-
-@torch.no_grad()
-def adam_step(options: AnyAdam, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
-    """Take one step in place (Kingma and Ba 2015, Algorithm 1).
-
-    Weight decay is in the gradient (L2), or for AdamW taken off the parameters first.
-
-    Parameters
-    ----------
-    options : AdamOptions or AdamWOptions
-    state : AdamState
-        Moments and step count, changed in place.
-    parameters, gradient : float32 [length]
-        Parameters change in place.
-    """
+        parameters.add_(gradient.add(parameters, alpha=decay), alpha=-options.lr)
+        return
     state.steps += 1
-    decay = _decay_in_gradient(options, parameters)
+    if options.name == "adamw":
+        parameters.mul_(1 - options.lr * decay)
+        decay = 0.0
     rate, correction = rate_and_correction(options, state.steps)
     if parameters.device.type == "cpu":
         vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
@@ -101,7 +93,7 @@ def adam_steps(
     size: int, device: torch.device | str = "cpu", *, lr: float, weight_decay: float
 ) -> Callable[[Tensor, Tensor], None]:
     """Return what takes the steps of a vector of so many parameters, given it and its gradient."""
-    return partial(adam_step, AdamOptions(lr=lr, weight_decay=weight_decay), AdamState(size, device))
+    return partial(descend, AdamOptions(lr=lr, weight_decay=weight_decay), AdamState(size, device))
 
 
 def rate_and_correction(options: AnyAdam, step: int) -> tuple[float, float]:
@@ -131,11 +123,3 @@ def steps_ahead(options: OptimizerOptions, state: AdamState, count: int) -> Desc
         rates=rates,
         corrections=corrections,
     )
-
-
-def _decay_in_gradient(options: AnyAdam, parameters: Tensor) -> float:
-    """Return the weight decay that belongs into the gradient; AdamW's is done here, in place."""
-    if options.name == "adam":
-        return options.weight_decay
-    parameters.mul_(1 - options.lr * options.weight_decay)
-    return 0.0

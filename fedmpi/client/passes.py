@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +15,7 @@ from torch import Tensor
 from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flops import GraphCounts
-from fedmpi.models.outcome import Outcome
+from fedmpi.models.outcome import Outcome, joined
 
 LARGEST_EVALUATION = 1024
 """Graphs per forward pass of an evaluation; bounds memory."""
@@ -35,7 +38,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Embedded:
-    """What the model pools of some training graphs, float32 [B, h], and the FLOPs of a forward pass."""
+    """What the model gives of graphs or nodes, or the mean of that, and the FLOPs of a forward pass."""
 
     rows: Any
     model_flops: int
@@ -43,15 +46,18 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Embedding:
-    """Mean of what the model pools of the training graphs, float64 [h], and the FLOPs of a forward pass."""
+class Counted:
+    """FLOPs of something that is no pass of the model."""
 
-    mean: npt.NDArray[np.float64]
     model_flops: int
     executed_flops: int
 
 
-class Passes(Protocol):
+Work = Pass | Embedded | Counted
+"""What takes FLOPs."""
+
+
+class Passes:
     """A client's training graphs and held-out graphs, ready for one kind of kernels.
 
     The model's parameter vector is read; `step` leaves the gradient of the
@@ -60,12 +66,15 @@ class Passes(Protocol):
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs as `step` takes them; None stands for all, prepared once."""
+        raise NotImplementedError
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
+        raise NotImplementedError
 
     def evaluate(self) -> Pass:
         """Classify all held-out graphs without dropout; or give vectors to all graphs of the client."""
+        raise NotImplementedError
 
     def begin_round(self, last: Tensor | None) -> None:
         """Prepare for a round's training; called once, with the received parameters in the model.
@@ -83,26 +92,97 @@ class Passes(Protocol):
         """Release what is kept for the round; called once after its training."""
 
 
-class Supervised:
-    """Passes of an objective that needs no copies of the model."""
+class Supervised(Passes):
+    """Passes of an objective with labels, which evaluate and embed graphs part by part.
 
-    def begin_round(self, last: Tensor | None) -> None:
-        """No-op."""
+    Kernels prepare their own kind of part.
 
-    def end_epoch(self) -> None:
-        """No-op."""
+    Parameters
+    ----------
+    train, held_out : GraphSet
+    """
 
-    def end_round(self) -> None:
-        """No-op."""
+    def __init__(self, train: GraphSet, held_out: GraphSet) -> None:
+        self.train = train
+        self._hold_out(held_out)
+
+    def with_held_out(self, graphs: GraphSet) -> Self:
+        """Return passes that share the training graphs and have other held-out ones."""
+        other = copy(self)
+        other._hold_out(graphs)
+        return other
+
+    def _hold_out(self, graphs: GraphSet) -> None:
+        self.held_out, self._held_out_parts = graphs, self._parts(graphs)
+
+    @cached_property
+    def _train_parts(self) -> list[Any]:
+        return self._parts(self.train)
+
+    def _parts(self, graphs: GraphSet) -> list[Any]:
+        """Return graphs as they are evaluated; one part at least."""
+        return [self._part(graphs.take(numbers)) for numbers in in_parts(graphs.num_graphs)]
+
+    def _part(self, graphs: GraphSet) -> Any:
+        """Return graphs as the kernels evaluate them at once."""
+        raise NotImplementedError
+
+    def _judge(self, part: Any) -> Pass:
+        """Classify the graphs of a part without dropout."""
+        raise NotImplementedError
+
+    def _embed(self, part: Any) -> Embedded:
+        """Embed the graphs of a part without dropout, up to the pooling."""
+        raise NotImplementedError
+
+    def evaluate(self) -> Pass:
+        """Classify all held-out graphs without dropout."""
+        return self._evaluate(self._held_out_parts)
+
+    def evaluate_training(self) -> Pass:
+        """Classify all training graphs without dropout."""
+        return self._evaluate(self._train_parts)
+
+    def _evaluate(self, parts: list[Any]) -> Pass:
+        judged = [self._judge(part) for part in parts]
+        return Pass(joined([each.outcome for each in judged]), *total_flops(judged))
+
+    def embedded(self, *, held_out: bool = False) -> Iterator[Embedded]:
+        """Embed all training or held-out graphs, part by part; the kernels may overwrite the rows of each."""
+        yield from map(self._embed, self._held_out_parts if held_out else self._train_parts)
+
+    def embed(self) -> Embedded:
+        """Return the mean embedding of all training graphs, float64 [h]."""
+        total, counted, executed = np.zeros(1), 0, 0
+        for part in self.embedded():
+            total = total + _sum(part.rows)
+            counted += part.model_flops
+            executed += part.executed_flops
+        return Embedded(total / len(self.train.labels), counted, executed)
 
 
-def evaluation_parts(graphs: GraphSet) -> list[GraphSet]:
-    """Return graphs in parts of `LARGEST_EVALUATION`; one part at least."""
-    everything = np.arange(graphs.num_graphs)
-    cuts = range(0, max(len(everything), 1), LARGEST_EVALUATION)
-    return [graphs.take(everything[cut : cut + LARGEST_EVALUATION]) for cut in cuts]
+def in_parts(graphs: int) -> list[Int]:
+    """Return the numbers of so many graphs in parts of `LARGEST_EVALUATION`; one part at least."""
+    everything = np.arange(graphs)
+    return [
+        everything[cut : cut + LARGEST_EVALUATION] for cut in range(0, max(graphs, 1), LARGEST_EVALUATION)
+    ]
+
+
+def total_flops(work: Iterable[Work]) -> tuple[int, int]:
+    """Return the FLOPs of all together, as the model counts them and as the kernels did them."""
+    both = [(each.model_flops, each.executed_flops) for each in work]
+    return sum(model for model, _ in both), sum(executed for _, executed in both)
 
 
 def topology_counts(topology: Topology) -> GraphCounts:
     """Return what the formulas of FLOPs count."""
     return GraphCounts(topology.num_graphs, topology.num_nodes, topology.num_edges)
+
+
+def _sum(rows: Any) -> npt.NDArray[np.float64]:
+    """Return the sum of rows in float64."""
+    if isinstance(rows, Tensor):
+        return rows.double().sum(dim=0).cpu().numpy()
+    found: npt.NDArray[np.float64] = rows.sum(axis=0, dtype=np.float64)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,12 @@ import torch
 from fedmpi.algorithms.program import Offer
 from fedmpi.client.optimizer import adam_steps
 from fedmpi.graphs.mended import Generated
-from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_checks import Breach
 
-Ints = npt.NDArray[np.int64]
 
-
+@dataclass(eq=False)
 class Preparing:
     """A client before round 1.
 
@@ -37,21 +37,16 @@ class Preparing:
         That it counted.
     """
 
-    def __init__(
-        self,
-        id: int,
-        seed: int,
-        classes: int,
-        graphs: GraphSet,
-        device: torch.device | str,
-        proceed: Callable[[], None],
-    ) -> None:
-        self.id, self.seed, self.classes, self.graphs, self.device = id, seed, classes, graphs, device
-        self.proceed = proceed
-        self.added: Generated | None = None
-        self.flops = 0
-        self._counted = -1
-        self._shown: list[tuple[int, ...]] = []
+    id: int
+    seed: int
+    classes: int
+    graphs: GraphSet
+    device: torch.device | str
+    proceed: Callable[[], None]
+    added: Generated | None = None
+    flops: int = 0
+    _counted: int = -1
+    _shown: list[tuple[int, ...]] = field(default_factory=list)
 
     def count(self, number: int) -> Offer:
         """See `program.Preparing`."""
@@ -81,15 +76,11 @@ class Preparing:
         """See `program.Preparing`."""
         return adam_steps(size, self.device, lr=lr, weight_decay=weight_decay)
 
-    def add_nodes(self, neighbours: Ints, features: npt.NDArray[np.float32]) -> None:
+    def add_nodes(self, neighbours: Int, features: npt.NDArray[np.float32]) -> None:
         """See `program.Preparing`."""
         graphs, width = self.graphs, self.graphs.features.shape[1]
-        if (
-            graphs.num_graphs > 1
-            or graphs.places is None
-            or graphs.places.ndim > 1
-            or graphs.edges is not None
-        ):
+        of_nodes = graphs.places is not None and graphs.places.ndim == 1
+        if graphs.num_graphs > 1 or graphs.edges is not None or not of_nodes:
             raise Breach("adds nodes, which is for one graph whose nodes are examples")
         if self.added is not None:
             raise Breach("adds nodes a second time: add all at once")

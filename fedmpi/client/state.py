@@ -1,26 +1,33 @@
-"""What a client keeps: models, optimizer states, vectors of the algorithm; in memory and in checkpoints."""
+"""A client's graphs, and what it keeps: models, optimizer states, vectors of the algorithm."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.client.memory import Memories
+from fedmpi.case.schema import Case
+from fedmpi.client.memory import Memories, MemoryLayout
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.client.optimizer import AdamState
+from fedmpi.client.passes import Passes
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import Int
 from fedmpi.kernels.vectors import squared_norm
 from fedmpi.models.flat import FlatModel, SharedPart
 from fedmpi.programs.hook_checks import Breach
+from fedmpi.seeds import Purpose, key, permutation
 
 
 @dataclass
 class ClientState:
-    """What one client is and keeps from round to round, by client id.
+    """What one client has and keeps from round to round.
 
     Attributes
     ----------
@@ -56,6 +63,16 @@ class ClientState:
         What the client sends as it is.
     width : int
         Features of a node.
+    passes : Passes or None
+        Its training graphs, and its validation graphs followed by its test graphs; None for a member
+        of a `ClientGroup`, which holds them.
+    drawn : int64 [num_train] or None
+        Its training graphs of this round among those of `passes`, where its place stands for other clients
+        in every round; None: all of them.
+    most_batches : int or None
+        Of an epoch; None: all.
+    public : Batch or None
+        The graphs that all clients have.
     """
 
     id: int
@@ -66,7 +83,7 @@ class ClientState:
     shared: SharedPart
     row: Tensor
     adam: AdamState
-    memory: Memories = field(default_factory=Memories.none)
+    memory: Memories = field(default_factory=lambda: Memories(MemoryLayout({}, {}, {}, {}), {}))
     last: Tensor | None = None
     moments: dict[str, AdamState] = field(default_factory=dict)
     incoming: dict[str, Tensor] = field(default_factory=dict)
@@ -75,6 +92,31 @@ class ClientState:
     told: dict[str, Tensor] = field(default_factory=dict)
     messages: MessageLayout = field(default_factory=lambda: MessageLayout({}))
     width: int = 0
+    passes: Passes | None = None
+    drawn: Int | None = None
+    most_batches: int | None = None
+    public: Batch | None = None
+
+    def batch_numbers(self, case: Case, round: int, epoch: int) -> Iterator[Int | None]:
+        """Yield the numbers of each batch's training graphs; None for a client whose graphs fit one batch.
+
+        A last batch with fewer graphs than the objective can use is left out.
+        """
+        if self.num_train <= case.batch_size:
+            yield self.drawn
+            return
+        stream = key(case.seed, Purpose.SHUFFLE, self.id, round, epoch)
+        order = permutation(stream, self.num_train)
+        cuts = range(0, len(order) - case.objective.smallest_batch + 1, case.batch_size)
+        for cut in cuts[: self.most_batches]:
+            numbers = order[cut : cut + case.batch_size]
+            yield numbers if self.drawn is None else self.drawn[numbers]
+
+    @property
+    def loaded_passes(self) -> Passes:
+        """Its passes; a client that trains alone has them."""
+        assert self.passes is not None
+        return self.passes
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the vectors that follow it."""
@@ -114,36 +156,34 @@ class ClientState:
             return all(math.isfinite(two_norm(each)) for each in vectors)
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
 
-    def state(self, kept: bool) -> npt.NDArray[np.float32]:
-        """Return its model, all moments if these are `kept`, and what it keeps beside, one float32 vector."""
-        vectors = [self.row, *([self.adam.state()] if kept else []), *self._others]
-        if kept:
-            vectors += [adam.state() for adam in self.moments.values()]
-        return np.concatenate([vector.cpu().numpy() for vector in vectors])
-
-    @property
-    def _others(self) -> list[Tensor]:
-        """What it keeps beside model and moments, in the order of its state."""
+    def _parts(self, kept: bool) -> list[Tensor | AdamState]:
+        """Return what makes up its state, in order; moments only if these are `kept`."""
         last = [] if self.last is None else [self.last]
         told = [each.view(-1) for each in self.told.values()]
-        return [*last, *told, *self.incoming.values(), *self.memory.held.values(), *self.chain.values()]
+        beside = [*last, *told, *self.incoming.values(), *self.memory.held.values(), *self.chain.values()]
+        return [self.row, self.adam, *beside, *self.moments.values()] if kept else [self.row, *beside]
+
+    def state(self, kept: bool) -> npt.NDArray[np.float32]:
+        """Return its model, all moments if these are `kept`, and what it keeps beside, one float32 vector."""
+        parts = [each.state() if isinstance(each, AdamState) else each for each in self._parts(kept)]
+        return np.concatenate([part.cpu().numpy() for part in parts])
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
         """Take back what `state` returned."""
-        values, taken = torch.from_numpy(state.copy()), 0
+        values = torch.from_numpy(state.copy())
+        for each in self._parts(kept):
+            part, values = values[: len(each)], values[len(each) :]
+            if isinstance(each, AdamState):
+                each.restore(part)
+            else:
+                each.copy_(part)
 
-        def take(size: int) -> Tensor:
-            nonlocal taken
-            taken += size
-            return values[taken - size : taken]
-
-        self.row.copy_(take(len(self.row)))
-        if kept:
-            self.adam.restore(take(2 * len(self.adam.mean) + 2))
-        for vector in self._others:
-            vector.copy_(take(len(vector)))
-        for adam in self.moments.values() if kept else ():
-            adam.restore(take(2 * len(adam.mean) + 2))
+    def layout(self, kept: bool) -> StateLayout:
+        """Return the layout of its state."""
+        parts = self._parts(kept)
+        ends = list(accumulate(map(len, parts)))
+        steps = [end - 2 for end, part in zip(ends, parts, strict=True) if isinstance(part, AdamState)]
+        return StateLayout(ends[-1], len(self.row), tuple(steps))
 
 
 @dataclass(frozen=True)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client
 from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.deltas import Row
 from fedmpi.client.federation import Federation, groups_of
 from fedmpi.client.fixed_batches import FixedBatches
-from fedmpi.client.groups import Alone, ClientGroup, Group
+from fedmpi.client.groups import ClientGroup, Group
 from fedmpi.client.memory import MemoryLayout
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.client.molecules import TARGETS, MoleculePasses
 from fedmpi.client.optimizer import AdamState
-from fedmpi.client.passes import Passes
+from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
 from fedmpi.client.torch_passes import TorchPasses
-from fedmpi.client.trainee import Classifying
 from fedmpi.client.unsupervised import UnsupervisedPasses
-from fedmpi.client.view_batches import CompiledBatches, TorchBatches
+from fedmpi.client.view_batches import CompiledBatches, TorchBatches, ViewBatches
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.mended import Generated, mended
-from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
@@ -40,9 +40,6 @@ from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
 from fedmpi.programs.hooks import Hooks
-
-Ints = npt.NDArray[np.int64]
-Row = npt.NDArray[np.float32]
 
 SERVER = 0
 """Owner number of the server's initial model; client i initialises its own layers as owner i + 1."""
@@ -93,13 +90,11 @@ class States:
         }
         self._task = federation.task
         self._keeps_optimizer = case.optimizer.state == "kept"
-        self._keeps_last = case.objective.keeps_last_round
         self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[tuple[Shape, str], AdamState] = {}
-        self._kernels: dict[Shape, FastNetwork | FastMolecules] = {}
-        self._encoders: dict[Shape, FastEncoder] = {}
+        self._kernels: dict[Shape, FastNetwork | FastMolecules | FastEncoder] = {}
         self._population = federation.partition.population
-        self._pool: Classifying | None = None
+        self._pool: Supervised | None = None
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
         leaves = partial(algorithm.shares, share=case.share)
         self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
@@ -139,7 +134,7 @@ class States:
             shared=shared,
             row=model.initialise(case.seed, number + 1),
             adam=self._adam(shape, "model", model.trained),
-            last=torch.full_like(model.parameters, torch.nan) if self._keeps_last else None,
+            last=torch.full_like(model.parameters, torch.nan) if case.objective.keeps_last_round else None,
             memory=memory.at_start(self.device),
             moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
             incoming=self._vectors(shared),
@@ -169,7 +164,7 @@ class States:
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
         if case.kernels != "grouped":
-            return [Alone(client) for client in self.clients.values()]
+            return [Group([client]) for client in self.clients.values()]
         assert isinstance(case.model, GinOptions)  # the registry refused others
         groups: list[Group] = []
         for members in groups_of(self._shapes, case.group_size):
@@ -193,19 +188,20 @@ class States:
             return self._unsupervised(case, federation, number)
         if self._population is None:
             return self._supervised(case, federation, number, *federation.data(case, number))
-        held_out = federation.held_out(case, number)
-        if self._pool is None:
-            self._pool = self._supervised(case, federation, number, federation.pool(case), held_out)
-            return self._pool
-        return self._pool.with_held_out(held_out)
+        held_out = federation.graphs(case, federation.partition.clients[number].held_out)
+        if self._pool is not None:
+            return self._pool.with_held_out(held_out)
+        pool = federation.graphs(case, self._population.pool)
+        self._pool = self._supervised(case, federation, number, pool, held_out)
+        return self._pool
 
     def _supervised(
         self, case: Case, federation: Federation, number: int, train: GraphSet, held_out: GraphSet
-    ) -> Classifying:
+    ) -> Supervised:
         shape = self._shapes[number]
         flops = federation.flops[shape]
         if case.kernels == "compiled":
-            kernels = self._compiled(case, federation, shape)
+            kernels = self._compiled(case, shape)
             if isinstance(kernels, FastMolecules):
                 return MoleculePasses(train, held_out, kernels, flops, self._task)
             return CompiledPasses(train, held_out, kernels, flops)
@@ -215,33 +211,29 @@ class States:
         shape, objective = self._shapes[number], case.objective.make()
         model, flops = self._models[shape], federation.flops[shape]
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
+        batches: ViewBatches
+        network = None
         if case.kernels == "compiled":
-            encoder = self._encoder(case, shape)
+            encoder = self._compiled(case, shape)
             network = Network.compiled(model, encoder, self._scratch)
-            compiled = CompiledBatches(*graphs, objective, flops, encoder)
-            return UnsupervisedPasses(compiled, model, objective, flops, by_epoch=by_epoch, network=network)
-        batches: TorchBatches
-        if isinstance(model.module, MvgrlEncoder) and not model.module.registered:
+            batches = CompiledBatches(*graphs, objective, flops, encoder)
+        elif isinstance(model.module, MvgrlEncoder) and not model.module.registered:
             batches = FixedBatches(*graphs, model.module, flops, self.device)
         else:
             batches = TorchBatches(*graphs, objective, flops, self.device)
-        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch)
+        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, network=network)
 
-    def _encoder(self, case: Case, shape: Shape) -> FastEncoder:
-        if shape not in self._encoders:
-            assert isinstance(case.model, GinEncoderOptions)  # the registry refused others
-            self._encoders[shape] = FastEncoder(case.model, self._models[shape], self._view_scratch)
-        return self._encoders[shape]
-
-    def _compiled(self, case: Case, federation: Federation, shape: Shape) -> FastNetwork | FastMolecules:
-        if shape in self._kernels:
-            return self._kernels[shape]
-        model, made = self._models[shape], self._kernels
-        if isinstance(case.model, FedGraphNNOptions):
-            made[shape] = FastMolecules(case.model, model, TARGETS[federation.task.labels])
-        else:
-            made[shape] = fast_network(case.model, model, self._scratch)
-        return made[shape]
+    def _compiled(self, case: Case, shape: Shape) -> Any:
+        """Return the compiled kernels of all clients of a shape."""
+        options, model = case.model, self._models[shape]
+        if shape not in self._kernels:
+            if isinstance(options, FedGraphNNOptions):
+                self._kernels[shape] = FastMolecules(options, model, TARGETS[self._task.labels])
+            elif isinstance(options, GinEncoderOptions):
+                self._kernels[shape] = FastEncoder(options, model, self._view_scratch)
+            else:
+                self._kernels[shape] = fast_network(options, model, self._scratch)
+        return self._kernels[shape]
 
     def add_nodes(self, case: Case, federation: Federation, added: Mapping[int, Generated | None]) -> None:
         """Give hosted clients their graph with further nodes."""
@@ -270,27 +262,11 @@ class States:
             client.memory.start(client.row)
         return initial
 
-    def layouts(self) -> list[StateLayout]:
-        """Return the layout of each client's state, hosted here or not."""
-        found = {shape: self._layout(shape) for shape in self._models}
-        return [found[shape] for shape in self._shapes]
+    def layouts(self) -> dict[int, StateLayout]:
+        """Return the layout of each hosted client's state."""
+        return {number: client.layout(self._keeps_optimizer) for number, client in self.clients.items()}
 
-    def _layout(self, shape: Shape) -> StateLayout:
-        model, memory, kept = self._models[shape], self._memory[shape], self._keeps_optimizer
-        others = sum(memory.sizes.values()) + len(self._sends) * self._shared[shape].size
-        others += model.length if self._keeps_last else 0
-        others += self.tells.nbytes // 4 + len(self._chain) * self._shared[shape].trained
-        if not kept:
-            return StateLayout(model.length + others, model.length)
-        place = model.length + 2 * model.trained
-        steps = [place]
-        place += 2 + others
-        for size in memory.moments.values():
-            steps.append(place + 2 * size)
-            place += 2 * size + 2
-        return StateLayout(place, model.length, tuple(steps))
-
-    def draw(self, seed: int, round: int) -> Ints | None:
+    def draw(self, seed: int, round: int) -> Int | None:
         """Give the places hosted here the round's clients of the population; return all, int64 [clients]."""
         if self._population is None:
             return None
@@ -308,7 +284,7 @@ class States:
         for number, client in self.clients.items():
             client.restore(states[number], self._keeps_optimizer)
 
-    def group_models(self, group: Ints) -> dict[int, Row]:
+    def group_models(self, group: Int) -> dict[int, Row]:
         """Return the models of the groups that this rank hosts members of.
 
         A group's model is the shared part of any member's parameters between rounds.

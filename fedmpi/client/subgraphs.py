@@ -12,12 +12,10 @@ from fedmpi.datasets.features import feature_table, resolve
 from fedmpi.datasets.networks import directed, undirected, with_relations
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.induced import induced
-from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
+from fedmpi.graphs.packed import GraphSet, Int, SparseRows, Topology
 from fedmpi.models.counts import GraphCounts
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.known import task_of
-
-Ints = npt.NDArray[np.int64]
 
 
 def part_data(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[GraphSet, GraphSet]:
@@ -31,7 +29,7 @@ def part_data(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[GraphSet,
     settings, nodes = case.dataset, split.nodes
     table, of_node = feature_table(raw, split.nodes, topology, settings.features, scaling=settings.scaling)
 
-    def having(examples: Ints) -> GraphSet:
+    def having(examples: Int) -> GraphSet:
         labels, places = np.asarray(raw.labels)[examples], _places(raw, nodes, examples)
         return GraphSet(topology, table, of_node, labels, edges, places=places)
 
@@ -47,12 +45,10 @@ def part_counts(case: Case, raw: RawGraphs, split: ClientSplit, parts: Sequence[
     return GraphCounts(1, len(split.nodes), edges, examples, entries(case, raw, split.nodes), outputs)
 
 
-def entries(case: Case, raw: RawGraphs, nodes: Ints) -> int | None:
+def entries(case: Case, raw: RawGraphs, nodes: Int) -> int | None:
     """Return the entries of sparse features of some nodes; None where they are dense."""
     meaning = resolve(raw, case.dataset.features)
-    if meaning == "identity":
-        return len(nodes)
-    if meaning == "degree" and raw.examples != "graph":
+    if meaning == "identity" or (meaning == "degree" and raw.examples != "graph"):
         return len(nodes)
     if meaning == "attributes" and isinstance(raw.node_attributes, SparseRows):
         return int(np.diff(raw.node_attributes.row_ptr)[raw.rows_of(nodes)].sum())
@@ -76,7 +72,7 @@ def _structure(
     return joined(first, second, graph_ptr), None
 
 
-def _places(raw: RawGraphs, nodes: Ints, examples: Ints) -> Ints:
+def _places(raw: RawGraphs, nodes: Int, examples: Int) -> Int:
     """Return the places of examples among the client's nodes; a node of several graphs is one node."""
     assert raw.places is not None
     return np.searchsorted(nodes, raw.rows_of(np.asarray(raw.places)[examples]))

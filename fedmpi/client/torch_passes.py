@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from copy import copy
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.client.passes import (
-    Embedded,
-    Embedding,
-    Pass,
-    Supervised,
-    evaluation_parts,
-    topology_counts,
-)
-from fedmpi.errors import BadInput
+from fedmpi.algorithms.program import Nodes
+from fedmpi.client.passes import Counted, Embedded, Pass, Supervised, Work, topology_counts
+from fedmpi.errors import BadInput, RankFailed
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.kernels.pooled_network import EmbeddingTerm
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GraphCounts, ModelFlops
-from fedmpi.models.outcome import joined
 from fedmpi.tasks.base import Task
+
+Loss = Callable[[Tensor], Tensor]
+"""Takes outputs of a batch to a scalar."""
 
 _MOST_SINGLE = 8192
 """Training graphs of a client up to which batches of one are kept; about 20 kB each."""
@@ -47,82 +43,58 @@ class TorchPasses(Supervised):
         flops: ModelFlops,
         task: Task,
     ) -> None:
-        self._train, self._held_out, self._task = train, held_out, task
-        self._model, self._kernels, self._flops = model, kernels, flops
-        self._everything: Batch | None = None
+        self._task, self._model, self._kernels, self._flops = task, model, kernels, flops
         self._single: dict[int, Batch] = {}
-        self._held_out_batches: list[Batch] = []
-        self._training_batches: list[Batch] = []
+        super().__init__(train, held_out)
 
-    def with_held_out(self, graphs: GraphSet) -> Self:
-        """Return passes that share the training graphs and have other held-out ones."""
-        other = copy(self)
-        other._held_out, other._held_out_batches = graphs, []
-        return other
+    def _part(self, graphs: GraphSet) -> Batch:
+        return Batch.of(graphs, self._model.parameters.device)
+
+    @cached_property
+    def _whole(self) -> Batch:
+        return self._part(self.train)
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs on the device; single graphs are prepared once, up to `_MOST_SINGLE`."""
-        device = self._model.parameters.device
-        if graphs is not None and len(graphs) == 1 and self._train.num_graphs <= _MOST_SINGLE:
-            graph = int(graphs[0])
-            if graph not in self._single:
-                self._single[graph] = Batch.of(self._train.take(graphs), device)
-            return self._single[graph]
-        if graphs is not None:
-            return Batch.of(self._train.take(graphs), device)
-        if self._everything is None:
-            self._everything = Batch.of(self._train, device)
-        return self._everything
+        if graphs is None:
+            return self._whole
+        if len(graphs) != 1 or self.train.num_graphs > _MOST_SINGLE:
+            return self._part(self.train.take(graphs))
+        graph = int(graphs[0])
+        if graph not in self._single:
+            self._single[graph] = self._part(self.train.take(graphs))
+        return self._single[graph]
 
     def step(
         self,
         batch: Any,
         streams: DropoutStreams,
         term: EmbeddingTerm | None = None,
-        loss_of: Callable[[Tensor], Tensor] | None = None,
+        loss_of: Loss | None = None,
     ) -> Pass:
         """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
-        if term is None:
+        nothing: AbstractContextManager[list[Tensor]] = nullcontext([])
+        with nothing if term is None else _embeddings_of(self._model.module) as embeddings:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-            loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
-        else:
-            with _embeddings_of(self._model.module) as embeddings:
-                logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
-            added = term(embeddings[0])
-            loss = self._task.loss(logits, batch.labels)
-            loss = loss if added is None else loss + added
+        added = None if term is None else term(embeddings[0])
+        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
+        loss = loss if added is None else loss + added
         self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
-        counts = self._counts_of(batch)
         outcome = self._task.outcome(logits.detach(), batch.labels)
-        return Pass(outcome, self._flops.training(counts).total, executed)
-
-    def evaluate(self) -> Pass:
-        """Classify all held-out graphs without dropout."""
-        self._held_out_batches = self._held_out_batches or self._batches(self._held_out)
-        return self._evaluate(self._held_out_batches)
-
-    def evaluate_training(self) -> Pass:
-        """Classify all training graphs without dropout."""
-        self._training_batches = self._training_batches or self._batches(self._train)
-        return self._evaluate(self._training_batches)
-
-    def _batches(self, graphs: GraphSet) -> list[Batch]:
-        return [Batch.of(part, self._model.parameters.device) for part in evaluation_parts(graphs)]
+        return Pass(outcome, self._flops.training(self._counts_of(batch)).total, executed)
 
     @torch.no_grad()
-    def _evaluate(self, batches: list[Batch]) -> Pass:
-        found, counted, executed = [], 0, 0
-        for batch in batches:
-            executed += self._executed(batch, training=False)
-            judged, more = self._task.judge(self._model.module, batch, self._kernels)
-            found.append(judged)
-            counts = self._counts_of(batch)
-            counted += self._flops.forward(counts).total + more
-            executed += more
-        return Pass(joined(found), counted, executed)
+    def _judge(self, part: Batch) -> Pass:
+        executed = self._executed(part, training=False)
+        outcome, more = self._task.judge(self._model.module, part, self._kernels)
+        counted = self._flops.forward(self._counts_of(part)).total
+        return Pass(outcome, counted + more, executed + more)
+
+    def _embed(self, part: Batch) -> Embedded:
+        return self.forward(part, head=False)
 
     def _counts_of(self, batch: Batch) -> GraphCounts:
         return replace(counts_of(batch), outputs=self._task.scores_each)
@@ -135,35 +107,6 @@ class TorchPasses(Supervised):
         kept = batch.keeps_propagated
         return self._flops.executed(counts, training=training, kernels=self._kernels, propagated=kept)
 
-    @property
-    def training_labels(self) -> npt.NDArray[Any]:
-        """Labels of the training graphs."""
-        return self._train.labels
-
-    def embedded(self) -> Iterator[Embedded]:
-        """Embed all training graphs without dropout, up to the pooling, part by part."""
-        self._training_batches = self._training_batches or self._batches(self._train)
-        return self._embedded(self._training_batches)
-
-    def embedded_held_out(self) -> Iterator[Embedded]:
-        """Embed all held-out graphs in the same way."""
-        self._held_out_batches = self._held_out_batches or self._batches(self._held_out)
-        return self._embedded(self._held_out_batches)
-
-    @property
-    def held_out_labels(self) -> npt.NDArray[Any]:
-        """Labels of the held-out graphs."""
-        return self._held_out.labels
-
-    def _embedded(self, batches: list[Batch]) -> Iterator[Embedded]:
-        for batch in batches:
-            yield self.forward(batch, head=False)
-
-    @property
-    def training_places(self) -> Int | None:
-        """Nodes or pairs that the training examples are; None: they are graphs."""
-        return self._train.places
-
     @torch.no_grad()
     def forward(self, batch: Batch, *, head: bool) -> Embedded:
         """Run the network without dropout, up to its head or with it; a whole pass is counted."""
@@ -174,14 +117,48 @@ class TorchPasses(Supervised):
             rows = module.embed(batch, None, self._kernels)  # type: ignore[operator]
         return Embedded(rows, self._flops.forward(self._counts_of(batch)).total, executed)
 
-    def embed(self) -> Embedding:
-        """Return the mean embedding of all training graphs."""
-        total, counted, executed = np.zeros(1), 0, 0
-        for part in self.embedded():
-            total = total + part.rows.double().sum(dim=0).cpu().numpy()
-            counted += part.model_flops
-            executed += part.executed_flops
-        return Embedding(total / len(self._train.labels), counted, executed)
+    def nodes(self, work: list[Work]) -> Nodes:
+        """Return outputs for all nodes of the training graphs; the pass and later sums go to `work`.
+
+        Raises
+        ------
+        RankFailed
+            Examples are no nodes.
+        """
+        places = self.train.places
+        if places is None or places.ndim != 1:
+            raise RankFailed(
+                "`nodes` was asked for, and examples are no nodes: name the tasks of nodes in `tasks`"
+            )
+        batch = self._whole
+        everything = torch.arange(batch.topology.num_nodes, device=batch.x.device)
+        found = self.forward(batch.with_examples(everything, torch.zeros_like(everything)), head=True)
+        work.append(found)
+        entries = batch.topology.num_edges + batch.topology.num_nodes
+
+        @torch.no_grad()
+        def propagate(rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+            values = torch.from_numpy(np.ascontiguousarray(rows, np.float32)).to(batch.x.device)
+            additions = entries * values.shape[1]
+            work.append(Counted(additions, additions))
+            summed: npt.NDArray[np.float32] = batch.normalised_sum(values).cpu().numpy()
+            return summed
+
+        logits = torch.as_tensor(found.rows).cpu().numpy()
+        return Nodes(logits, np.diff(batch.topology.row_ptr), places, self.train.labels, propagate)
+
+    def mean_state(self, topology: Topology, features: npt.NDArray[np.float32]) -> Embedded:
+        """Return the mean over the nodes of another graph of what the head would see of each.
+
+        Parameters
+        ----------
+        topology : Topology
+        features : float32 [N, width]
+        """
+        nodes = np.arange(topology.num_nodes)
+        graphs = GraphSet(topology, features, nodes, np.zeros_like(nodes), places=nodes)
+        found = self._embed(self._part(graphs))
+        return replace(found, rows=found.rows.double().mean(dim=0).cpu().numpy())
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,30 +14,20 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.base import round_half_up
-from fedmpi.algorithms.program import Change, Frozen, Nodes, Term
+from fedmpi.algorithms.program import Change, Floats, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
-from fedmpi.client.compiled_passes import CompiledPasses
-from fedmpi.client.data import ClientData
-from fedmpi.client.memory import Memories
 from fedmpi.client.molecules import MoleculePasses
-from fedmpi.client.node_outputs import Counted, mean_state_of, nodes_of
 from fedmpi.client.optimizer import AdamState, descend
-from fedmpi.client.passes import Embedded, Embedding, Pass
-from fedmpi.client.torch_passes import TorchPasses
+from fedmpi.client.passes import Embedded, Pass, Supervised, Work
+from fedmpi.client.program_view import ProgramView
+from fedmpi.client.state import ClientState
+from fedmpi.client.torch_passes import Loss, TorchPasses
 from fedmpi.graphs.packed import Int, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import SharedPart
 from fedmpi.programs.hook_checks import Breach, scalar_like
 from fedmpi.programs.hooks import Hooks
 from fedmpi.seeds import Purpose, key, permutation
-
-Floats = npt.NDArray[np.float64]
-
-Classifying = CompiledPasses | MoleculePasses | TorchPasses
-"""Passes of supervised objectives."""
-
-Work = Pass | Embedded | Embedding | Counted
-"""What takes FLOPs beside the steps."""
 
 _FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
@@ -80,12 +70,12 @@ class Batch:
         return rows if self.numbers is None else rows[torch.from_numpy(self.numbers)]
 
 
-class Trainee:
+class Trainee(ProgramView):
     """Verbs of a client that trains: see `fedmpi.algorithms.program.Client`.
 
     Parameters
     ----------
-    client : ClientData
+    client : ClientState
         Its workspace holds its parameters, as received.
     case : Case
     algorithm : Hooks
@@ -98,22 +88,19 @@ class Trainee:
     ----------
     done : list of Pass
         What is reported of the training: the model's own passes.
-    work : list of Work
-        All other passes.
     """
 
     def __init__(
-        self, client: ClientData, case: Case, algorithm: Hooks, round: int, received: Tensor | None = None
+        self, client: ClientState, case: Case, algorithm: Hooks, round: int, received: Tensor | None = None
     ) -> None:
-        self._client, self._case, self._algorithm = client, case, algorithm
+        super().__init__(client)
+        self._case, self._algorithm = case, algorithm
         self.id, self.round, self.seed, self.samples = client.id, round, case.seed, client.num_train
         self.lr, self.local_epochs = case.optimizer.lr, case.local_epochs
         self.trained, self.trained_shared = client.model.trained, client.shared.trained
         self._model: Tensor = client.model.parameters if received is None else client.row
         self.received = client.shared.pack(client.row) if received is None else received
-        self.memory: Memories = client.memory
         self.done: list[Pass] = []
-        self.work: list[Work] = []
         self.width, self.finite = client.width, True
         self.sent_numbers: dict[str, float] = {}
         self.sent_arrays: dict[str, npt.NDArray[Any]] = {}
@@ -124,6 +111,11 @@ class Trainee:
     def steps(self) -> int:
         """Steps that the model has taken."""
         return sum(each.steps for each in self.done)
+
+    @property
+    def work(self) -> Sequence[Work]:
+        """All other passes."""
+        return self._work
 
     @property
     def model(self) -> Tensor:
@@ -142,15 +134,9 @@ class Trainee:
         return self._client.shared.pack(self.model) - self.received
 
     @property
-    def incoming(self) -> Mapping[str, Tensor | None]:
-        """See `program.Client`."""
-        return self._client.known
-
-    @property
     def labels(self) -> Int:
         """See `program.Client`."""
-        found: Int = self._embedding.training_labels
-        return found
+        return self._embedding.train.labels
 
     @cached_property
     def labels_there(self) -> Tensor:
@@ -165,10 +151,6 @@ class Trainee:
     def shared(self) -> SharedPart:
         """See `program.Client`."""
         return self._client.shared
-
-    def part(self, name: str) -> SharedPart:
-        """See `program.Client`."""
-        return self._client.memory.layout.parts[name]
 
     def send(self, name: str, value: Any) -> None:
         """See `program.Client`."""
@@ -224,36 +206,23 @@ class Trainee:
         """See `program.Client`."""
         with self._at(at):
             found = self._by_torch.forward(batch.prepared, head=True)
-        self.work.append(found)
+        self._work.append(found)
         rows: Tensor = found.rows
         self.finite = self.finite and bool(rows.isfinite().all())
         return rows
 
     def gradient(
-        self,
-        batch: Batch,
-        at: Tensor | None = None,
-        *,
-        reported: bool = False,
-        loss: Callable[[Tensor], Tensor] | None = None,
+        self, batch: Batch, at: Tensor | None = None, *, reported: bool = False, loss: Loss | None = None
     ) -> Tensor:
         """See `program.Client`."""
-        gradient = self._client.model.gradient
         if not batch.labelled and loss is None:
             raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
         if not batch.labelled and reported:
             raise Breach("reported a pass over the public graphs, whose labels no client has")
-        if at is None or at is self.model:
-            if reported or loss is None:
-                self._pass(batch, self.done, loss=loss)
-                return gradient
-            before = gradient.clone()
-            self._pass(batch, self.work, loss=loss)
-            found = gradient.clone()
-            gradient.copy_(before)
-            return found
-        with self._loaded(at, keeps_gradient=not reported):
-            self._pass(batch, self.done if reported else self.work, loss=loss)
+        gradient = self._client.model.gradient
+        reported = reported or (self._is_model(at) and loss is None)
+        with self._at(at, keeps_gradient=not reported):
+            self._pass(batch, self.done if reported else self._work, loss=loss)
             return gradient if reported else gradient.clone()
 
     def loss(self) -> float:
@@ -263,11 +232,7 @@ class Trainee:
         return self._last.outcome.mean_loss
 
     def _pass(
-        self,
-        batch: Batch,
-        into: list[Any],
-        term: Term | None = None,
-        loss: Callable[[Tensor], Tensor] | None = None,
+        self, batch: Batch, into: list[Any], term: Term | None = None, loss: Loss | None = None
     ) -> None:
         """Run forward and backward at what the workspace holds."""
         streams = batch.streams
@@ -287,21 +252,29 @@ class Trainee:
             self._last = None  # of labels that no client has
         self._algorithm.goes_on()
 
+    def _is_model(self, vector: Tensor | None) -> bool:
+        return vector is None or vector is self.model
+
     @contextmanager
-    def _loaded(self, vector: Tensor, *, keeps_gradient: bool = True) -> Iterator[None]:
-        """Hold another model vector in the workspace; afterwards it has what happened to it."""
-        if not isinstance(vector, Tensor) or vector.shape != self.model.shape:
-            given = f"a vector [{len(vector)}]" if isinstance(vector, Tensor) else type(vector).__name__
-            raise Breach(f"used {given} as a model, which is a tensor float32 [{len(self.model)}]")
-        model, before = self.model.clone(), self._client.model.gradient.clone() if keeps_gradient else None
-        self.model.copy_(vector)
+    def _at(self, vector: Tensor | None, *, keeps_gradient: bool = False) -> Iterator[None]:
+        """Hold another model vector in the workspace, if it is one; afterwards it has what happened to it."""
+        other = None if self._is_model(vector) else vector
+        kept = [self._client.model.gradient] if keeps_gradient else []
+        if other is not None:
+            if not isinstance(other, Tensor) or other.shape != self.model.shape:
+                given = f"a vector [{len(other)}]" if isinstance(other, Tensor) else type(other).__name__
+                raise Breach(f"used {given} as a model, which is a tensor float32 [{len(self.model)}]")
+            kept.append(self.model)
+        before = [each.clone() for each in kept]
+        if other is not None:
+            self.model.copy_(other)
         try:
             yield
         finally:
-            vector.copy_(self.model)
-            self.model.copy_(model)
-            if before is not None:
-                self._client.model.gradient.copy_(before)
+            if other is not None:
+                other.copy_(self.model)
+            for each, values in zip(kept, before, strict=True):
+                each.copy_(values)
 
     def run_epochs(
         self,
@@ -314,61 +287,45 @@ class Trainee:
         term: Term | None = None,
     ) -> None:
         """See `program.Client`."""
-        change = change or self._algorithm.change
-        adam, still = self._moments(moments), self._frozen(frozen)
-        own = vector is None or vector is self.model
-        into: list[Any] = self.done if own else self.work
+        change, passes = change or self._algorithm.change, self._client.loaded_passes
+        adam, still, own = self._moments(moments), self._frozen(frozen), self._is_model(vector)
+        into: list[Any] = self.done if own else self._work
         count = self.local_epochs if epochs is None else epochs
-        if own or vector is None:
-            self._run(count, into, adam, change, still, term)
-            return
-        with self._loaded(vector):
-            self._run(count, into, adam, change, still, term)
+        with self._at(vector, keeps_gradient=not own):
+            if isinstance(passes, MoleculePasses) and change is None and still is None and term is None:
+                self._run_whole_epochs(passes, count, into, adam)
+                return
+            for batch in self.batches(count):
+                self._pass(batch, into, term)
+                self._take(self.model, self._client.model.gradient, adam, change, still)
 
-    def _run(
-        self,
-        epochs: int,
-        into: list[Any],
-        adam: AdamState,
-        change: Change | None,
-        frozen: Tensor | None,
-        term: Term | None,
+    def _run_whole_epochs(
+        self, passes: MoleculePasses, epochs: int, into: list[Any], adam: AdamState
     ) -> None:
-        """Train what the workspace holds."""
-        passes, options = self._client.loaded_passes, self._case.optimizer
-        if isinstance(passes, MoleculePasses) and change is None and frozen is None and term is None:
-            for _ in range(epochs):
-                batches = [passes.batch(numbers) for numbers in self._numbers()]
-                streams = [self._streams() for _ in batches]
-                into.append(passes.epoch(batches, streams, options, adam))
-                passes.end_epoch()
-                self._algorithm.goes_on()
-            return
-        for batch in self.batches(epochs):
-            self._pass(batch, into, term)
-            self._take(self.model, self._client.model.gradient, adam, change, frozen)
+        for _ in range(epochs):
+            batches = [passes.batch(numbers) for numbers in self._numbers()]
+            streams = [self._streams() for _ in batches]
+            into.append(passes.epoch(batches, streams, self._case.optimizer, adam))
+            passes.end_epoch()
+            self._algorithm.goes_on()
 
     def embeddings(self, at: Tensor | None = None) -> Tensor:
         """See `program.Client`."""
-        rows = []
         with self._at(at):
-            for part in self._embedding.embedded():
-                self.work.append(part)
-                rows.append(torch.as_tensor(part.rows).clone())
-        return torch.cat(rows)
+            return self._embeddings(held_out=False)
 
     def training_loss(self, at: Tensor | None = None) -> float:
         """See `program.Client`."""
         with self._at(at):
             found = self._classifying.evaluate_training()
-        self.work.append(found)
+        self._work.append(found)
         return found.outcome.mean_loss
 
     def validation_loss(self, at: Tensor | None = None) -> float:
         """See `program.Client`."""
         with self._at(at):
             found = self._classifying.evaluate()
-        self.work.append(found)
+        self._work.append(found)
         return found.outcome.part(slice(self._client.num_validation)).mean_loss
 
     def mean_embedding(self, at: Tensor | None = None) -> Floats:
@@ -379,28 +336,25 @@ class Trainee:
     def nodes(self, at: Tensor | None = None) -> Nodes:
         """See `program.Client`."""
         with self._at(at):
-            return nodes_of(self._by_torch, self.work)
+            return self._by_torch.nodes(self._work)
 
     def mean_state(
         self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
     ) -> Floats:
         """See `program.Client`."""
         with self._at(at):
-            return self._noted(mean_state_of(self._by_torch, topology, features, self.model.device))
+            return self._noted(self._by_torch.mean_state(topology, features))
 
-    def _noted(self, found: Embedding) -> Floats:
-        self.work.append(found)
-        self.finite = self.finite and bool(np.isfinite(found.mean.astype(np.float32)).all())
-        return found.mean
-
-    def _at(self, vector: Tensor | None) -> AbstractContextManager[None]:
-        """Hold another model vector in the workspace, if there is another."""
-        return nullcontext() if vector is None or vector is self.model else self._loaded(vector)
+    def _noted(self, found: Embedded) -> Floats:
+        self._work.append(found)
+        mean: Floats = found.rows
+        self.finite = self.finite and bool(np.isfinite(mean.astype(np.float32)).all())
+        return mean
 
     @property
-    def _classifying(self) -> Classifying:
+    def _classifying(self) -> Supervised:
         passes = self._client.loaded_passes
-        if not isinstance(passes, Classifying):
+        if not isinstance(passes, Supervised):
             raise Breach("used a verb of supervised objectives: set needs_labels")
         return passes
 
@@ -412,14 +366,6 @@ class Trainee:
                 "outputs of graphs and nodes are there under csr and reference: set reads_outputs, or name "
                 "the tasks of nodes in `tasks`"
             )
-        return passes
-
-    @property
-    def _embedding(self) -> CompiledPasses | TorchPasses:
-        """The client's passes, which can embed graphs."""
-        passes = self._client.loaded_passes
-        if not isinstance(passes, CompiledPasses | TorchPasses):
-            raise Breach("used embeddings or labels, which these kernels do not give: set reads_embeddings")
         return passes
 
     def step(
@@ -479,10 +425,9 @@ class Trainee:
         parameters.copy_(torch.where(frozen, before, parameters))
 
 
-def _scalar(loss: Callable[[Tensor], Tensor], outputs: Tensor) -> Tensor:
+def _scalar(loss: Loss, outputs: Tensor) -> Tensor:
     """Return a loss of outputs; raise Breach where it is none."""
-    found = scalar_like(loss(outputs), outputs)
+    found: Tensor | None = scalar_like(loss(outputs), outputs)
     if found is None:
         raise Breach("gave a loss that returned None: it must be a scalar")
-    scalar: Tensor = found
-    return scalar
+    return found

@@ -164,8 +164,7 @@ def _result(
     kept = after if algorithm.averages_models else change
     delta = kept if on_device else on_host(kept)
     norm = two_norm(change[: client.shared.trained])
-    known = [done.loss, norm, *done.numbers]
-    finite = all(map(math.isfinite, known)) and done.finite
+    finite = done.finite and all(map(math.isfinite, [done.loss, norm, *done.numbers]))
     largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
     exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
     row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]

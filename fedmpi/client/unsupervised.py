@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.client.passes import Pass
+from fedmpi.client.passes import Pass, Passes
 from fedmpi.client.view_batches import Step, ViewBatches, counts_of
 from fedmpi.graphs.packed import Int
 from fedmpi.models.dropout import DropoutStreams
@@ -21,7 +21,7 @@ from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.unsupervised import Frozen, Network, Objective
 
 
-class UnsupervisedPasses:
+class UnsupervisedPasses(Passes):
     """Passes of one client.
 
     Frozen copies are encoded once for all graphs of the client, the received model's once per round
@@ -60,6 +60,7 @@ class UnsupervisedPasses:
         self._previous: Tensor | None = None
         self._received_vectors: Tensor | None = None
         self._difference: Tensor | None = None
+        self._encoded = 0  # FLOPs of the step's frozen copies
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs with their views; None stands for all, prepared once."""
@@ -87,19 +88,19 @@ class UnsupervisedPasses:
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
         assert isinstance(batch, Step)
-        executed = _Tally()
-        frozen = self._frozen(batch, executed)
+        self._encoded = 0
+        frozen = self._frozen(batch)
         self._model.gradient.zero_()
         loss = self._objective.loss(self._network, batch.views, frozen)
         loss.backward()  # type: ignore[no-untyped-call]
         counts = counts_of(batch.views)
         copies = (frozen.received is not None) + 2 * (frozen.difference is not None)
         counted = self._flops.step(*counts, executed=False).total
-        for _ in range(copies):
-            counted += self._flops.encoding(counts[0], executed=False).total
-        executed.total += self._batches.step_flops(batch.views)
+        if copies:
+            counted += copies * self._flops.encoding(counts[0], executed=False).total
+        executed = self._encoded + self._batches.step_flops(batch.views)
         graphs = batch.views.original.num_graphs
-        return Pass(_outcome(np.full(graphs, float(loss.detach()))), counted, executed.total)
+        return Pass(_outcome(np.full(graphs, float(loss.detach()))), counted, executed)
 
     @torch.no_grad()
     def evaluate(self) -> Pass:
@@ -111,7 +112,7 @@ class UnsupervisedPasses:
             executed += self._batches.vectors_flops(views)
         return Pass(_outcome(np.zeros(0)), counted, executed, np.concatenate(vectors))
 
-    def _frozen(self, step: Step, executed: _Tally) -> Frozen:
+    def _frozen(self, step: Step) -> Frozen:
         """Return the frozen copies' vectors of a batch; none before there is a previous model."""
         if self._received is None or (self._objective.needs_previous and self._previous is None):
             return Frozen()
@@ -119,12 +120,12 @@ class UnsupervisedPasses:
         if self._difference is not None:
             return Frozen(difference=_rows(self._difference, rows))
         if self._received_vectors is None:
-            self._received_vectors = torch.cat(list(self._vectors_of(self._received, executed)))
+            self._received_vectors = torch.cat(list(self._vectors_of(self._received)))
         if self._previous is None:
             return Frozen(received=_rows(self._received_vectors, rows))
         # Part by part, so that the previous model's vectors never have a row for every node.
         parts, begin = [], 0
-        for vectors in self._vectors_of(self._previous, executed):
+        for vectors in self._vectors_of(self._previous):
             parts.append(contrast.apart(self._received_vectors[begin : begin + len(vectors)], vectors))
             begin += len(vectors)
         self._difference = torch.cat(parts)
@@ -133,7 +134,7 @@ class UnsupervisedPasses:
         return Frozen(difference=_rows(self._difference, rows))
 
     @torch.no_grad()
-    def _vectors_of(self, copy: Tensor, executed: _Tally) -> Iterator[Tensor]:
+    def _vectors_of(self, copy: Tensor) -> Iterator[Tensor]:
         """Yield a frozen copy's vectors of the training graphs, part by part."""
         model = self._model
         present = model.parameters.clone()
@@ -141,15 +142,8 @@ class UnsupervisedPasses:
             model.parameters.copy_(copy)
             vectors = self._objective.contrasted(self._network, batch)
             model.parameters.copy_(present)
-            executed.total += self._batches.encoding_flops(batch)
+            self._encoded += self._batches.encoding_flops(batch)
             yield vectors
-
-
-class _Tally:
-    """FLOPs done so far."""
-
-    def __init__(self) -> None:
-        self.total = 0
 
 
 def _outcome(losses: npt.NDArray[np.float64]) -> Outcome:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
+from fedmpi.client.passes import in_parts, topology_counts
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.diffusion import normalised
 from fedmpi.graphs.packed import Int
@@ -20,9 +21,6 @@ from fedmpi.models.flops import GraphCounts
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.objectives.unsupervised import Mvgrl, Objective, Views
 
-_LARGEST_PART = 1024
-"""Graphs that the compiled kernels encode at a time without gradients; bounds memory."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -32,37 +30,34 @@ class Step:
     numbers: Int | None
 
 
-class ViewBatches(Protocol):
-    """Batches of one client's graphs."""
+class _Batches:
+    """What batches for any kernels have in common.
 
-    @property
-    def train_parts(self) -> list[Any]:
-        """Training graphs without augmentation, some at a time, for frozen copies."""
+    Parameters
+    ----------
+    objective : Objective
+    flops : ObjectiveFlops
+    """
 
-    @property
-    def all_parts(self) -> list[Views]:
-        """Views that are embedded: all graphs, some at a time, with other views where they count."""
+    def __init__(self, objective: Objective, flops: ObjectiveFlops) -> None:
+        self._flops, self._by_node = flops, objective.by_node
 
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with their views; None stands for all, prepared once."""
+        return self._whole if numbers is None else Step(self._views_of(numbers), numbers)
+
+    @cached_property
+    def _whole(self) -> Step:
+        return Step(self._views_of(None), None)
+
+    def _views_of(self, numbers: Int | None) -> Views:
+        raise NotImplementedError
 
     def end_round(self) -> None:
-        """Drop what is kept during a round."""
-
-    def rows_of(self, step: Step) -> Int | None:
-        """Return the rows of a batch among a copy's vectors of `train_parts`; None for all, in order."""
-
-    def step_flops(self, views: Views) -> int:
-        """Return the FLOPs that a step on a batch does."""
-
-    def encoding_flops(self, batch: Any) -> int:
-        """Return the FLOPs that encoding graphs without gradients does."""
-
-    def vectors_flops(self, views: Views) -> int:
-        """Return the FLOPs of embedding graphs."""
+        """Drop what is kept during a round: nothing, batches are the same in every round."""
 
 
-class TorchBatches:
+class TorchBatches(_Batches):
     """Batches as torch's CSR products take them.
 
     Parameters
@@ -82,28 +77,22 @@ class TorchBatches:
         flops: ObjectiveFlops,
         device: torch.device | str = "cpu",
     ) -> None:
+        super().__init__(objective, flops)
         self._train, self._everything, self._device = train, everything, device
-        self._flops, self._by_node = flops, objective.by_node
         self._pairs = isinstance(objective, Mvgrl)
-        self._whole: Step | None = None
 
-    def take(self, numbers: Int | None) -> Step:
-        """Return training graphs with their views on the device."""
-        if numbers is not None:
-            return Step(self._views(self._train.take(numbers)), numbers)
-        if self._whole is None:
-            self._whole = Step(self._views(self._train), None)
-        return self._whole
+    def _views_of(self, numbers: Int | None) -> Views:
+        return self._views(self._train if numbers is None else self._train.take(numbers))
 
     @cached_property
     def all_parts(self) -> list[Views]:
-        """Views that are embedded, on the device."""
+        """Views that are embedded, on the device: all graphs, with other views where they count."""
         parts = self._everything.parts()
         return [self._views(part if self._pairs else part.plain) for part in parts]
 
     @cached_property
     def train_parts(self) -> list[Batch]:
-        """Training graphs as they are, on the device."""
+        """Training graphs without augmentation, on the device, for frozen copies."""
         if self._train is self._everything:
             return [views.original for views in self.all_parts if isinstance(views.original, Batch)]
         return [Batch.of(part.graphs, self._device) for part in self._train.parts()]
@@ -115,29 +104,26 @@ class TorchBatches:
             return Views(original, diffused)
         return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
 
-    def end_round(self) -> None:
-        """Keep everything: batches are the same in every round."""
-
     def rows_of(self, step: Step) -> Int | None:
-        """Return the batch's nodes or graphs."""
+        """Return the rows of a batch among a copy's vectors of `train_parts`: its nodes or graphs."""
         if step.numbers is None or not self._by_node:
             return step.numbers
         return self._train.graphs.topology.nodes_of(step.numbers)
 
     def step_flops(self, views: Views) -> int:
-        """Count by edges and nodes, as the CSR products work on them."""
+        """Return the FLOPs that a step does: by edges and nodes, as the CSR products work on them."""
         return self._flops.step(*counts_of(views), executed=True).total
 
-    def encoding_flops(self, batch: Batch) -> int:
-        """Count by edges and nodes, as the CSR products work on them."""
+    def encoding_flops(self, batch: Any) -> int:
+        """Return the FLOPs of encoding without gradients: by edges and nodes, as a step's."""
         return self._flops.encoding(view_counts(batch), executed=True).total
 
     def vectors_flops(self, views: Views) -> int:
-        """Count by edges and nodes, as the CSR products work on them."""
+        """Return the FLOPs of embedding graphs: by edges and nodes, as a step's."""
         return self._flops.vectors(*counts_of(views), executed=True).total
 
 
-class CompiledBatches:
+class CompiledBatches(_Batches):
     """Batches as the compiled encoder takes them: rows of node classes.
 
     Parameters
@@ -157,7 +143,8 @@ class CompiledBatches:
         flops: ObjectiveFlops,
         encoder: FastEncoder,
     ) -> None:
-        self._flops, self._encoder, self._by_node = flops, encoder, objective.by_node
+        super().__init__(objective, flops)
+        self._encoder = encoder
         depth, by_node = encoder.layers, objective.reads_nodes
         self._original = ColouredGraphs(train.graphs, None, depth, by_node=by_node)
         self._diffused = None
@@ -166,23 +153,14 @@ class CompiledBatches:
         self._everything = self._original
         if everything is not train:
             self._everything = ColouredGraphs(everything.graphs, None, depth, by_node=False)
-        self._whole: Step | None = None
 
-    def take(self, numbers: Int | None) -> Step:
-        """Return training graphs with their views."""
-        if numbers is not None:
-            return Step(self._views(numbers), numbers)
-        if self._whole is None:
-            self._whole = Step(self._views(None), None)
-        return self._whole
-
-    def _views(self, numbers: Int | None) -> Views:
+    def _views_of(self, numbers: Int | None) -> Views:
         diffused = None if self._diffused is None else self._diffused.take(numbers)
         return Views(self._original.take(numbers), diffused)
 
     @cached_property
     def train_parts(self) -> list[Rows]:
-        """Training graphs as they are."""
+        """Training graphs without augmentation, for frozen copies."""
         return _parts(self._original)
 
     @cached_property
@@ -192,11 +170,8 @@ class CompiledBatches:
             return [Views(rows) for rows in self.train_parts]
         return [Views(rows) for rows in _parts(self._everything)]
 
-    def end_round(self) -> None:
-        """Keep everything: batches are the same in every round."""
-
     def rows_of(self, step: Step) -> Int | None:
-        """Return the batch's graphs, or the places of its classes of nodes."""
+        """Return the rows of a batch among a copy's vectors: graphs, or places of its classes of nodes."""
         if not self._by_node:
             return step.numbers
         assert isinstance(step.views.original, Rows) and step.views.original.node_classes is not None
@@ -213,7 +188,7 @@ class CompiledBatches:
         return np.concatenate(places)
 
     def step_flops(self, views: Views) -> int:
-        """Count the rows of every layer, and the loss by the vectors there are."""
+        """Return the FLOPs that a step does: the rows of every layer, and the loss by its vectors."""
         rows = views.original
         assert isinstance(rows, Rows)
         vectors = rows.num_nodes if rows.node_classes is None else len(rows.node_classes.first)
@@ -223,20 +198,21 @@ class CompiledBatches:
                 total += self._encoder.flops(view, training=True)
         return total
 
-    def encoding_flops(self, batch: Rows) -> int:
-        """Count the rows of every layer."""
+    def encoding_flops(self, batch: Any) -> int:
+        """Return the FLOPs of encoding without gradients: the rows of every layer."""
         return self._encoder.flops(batch, training=False)
 
     def vectors_flops(self, views: Views) -> int:
-        """Count the rows of every layer."""
-        assert isinstance(views.original, Rows)
-        return self._encoder.flops(views.original, training=False)
+        """Return the FLOPs of embedding graphs: the rows of every layer."""
+        return self.encoding_flops(views.original)
+
+
+ViewBatches = TorchBatches | CompiledBatches
+"""Batches of one client's graphs, for some kernels."""
 
 
 def _parts(graphs: ColouredGraphs) -> list[Rows]:
-    everything = np.arange(graphs.num_graphs)
-    cuts = range(0, len(everything), _LARGEST_PART)
-    return [graphs.take(everything[cut : cut + _LARGEST_PART]) for cut in cuts]
+    return [graphs.take(numbers) for numbers in in_parts(graphs.num_graphs)]
 
 
 def counts_of(views: Views) -> tuple[ViewCounts, ViewCounts | None]:
@@ -250,6 +226,4 @@ def view_counts(batch: Batch | Rows) -> ViewCounts:
     """Return what a pass over one view works on, equal rows counted each."""
     if isinstance(batch, Rows):
         return ViewCounts(GraphCounts(batch.num_graphs, batch.num_nodes, batch.num_edges), batch.weighted)
-    t = batch.topology
-    counts = GraphCounts(t.num_graphs, t.num_nodes, t.num_edges)
-    return ViewCounts(counts, isinstance(batch, WeightedBatch))
+    return ViewCounts(topology_counts(batch.topology), isinstance(batch, WeightedBatch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
-from fedmpi.client.client import BetweenRounds
+from fedmpi.client.program_view import BetweenRounds
 from fedmpi.client.states import States
 from fedmpi.errors import BadInput, FedmpiError, RankFailed
 from fedmpi.programs.hooks import Hooks

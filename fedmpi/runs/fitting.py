@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,15 +46,15 @@ def refuse_unfit_server(arrays: Arrays, fresh: Arrays) -> None:
 
 
 def refuse_unfit_states(
-    states: Mapping[int, npt.NDArray[np.float32]], layouts: Sequence[StateLayout]
+    states: Mapping[int, npt.NDArray[np.float32]], layouts: Mapping[int, StateLayout]
 ) -> None:
     """Check clients' states before any of them is used.
 
     Parameters
     ----------
     states : mapping of client to array
-    layouts : sequence of StateLayout
-        Of every client in this run.
+    layouts : mapping of client to StateLayout
+        As this run has them.
 
     Raises
     ------

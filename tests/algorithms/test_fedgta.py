@@ -9,7 +9,6 @@ import torch
 
 from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
 from fedmpi.algorithms.program import Nodes
-from fedmpi.client.node_outputs import nodes_of
 from fedmpi.client.torch_passes import counts_of
 from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import RankFailed
@@ -132,7 +131,7 @@ def test_outputs_and_sums_are_of_all_nodes_of_the_part(prepared_parts):
     """Against dense products, with the network run on one node at a time as the held-out examples are."""
     rounds = prepared_parts("algorithm=fedgta")
     one, work = rounds.clients[1], []
-    nodes = nodes_of(one.passes, work)
+    nodes = one.passes.nodes(work)
     batch = one.passes.batch(None)
     count = batch.topology.num_nodes
     assert nodes.logits.shape == (count, one.model.module.readout.out_features)
@@ -152,7 +151,7 @@ def test_outputs_and_sums_are_of_all_nodes_of_the_part(prepared_parts):
 def test_graphs_as_examples_have_no_outputs_of_nodes(prepared):
     rounds = prepared("algorithm=fedavg", "kernels=csr")
     with pytest.raises(RankFailed, match="examples are no nodes"):
-        nodes_of(rounds.clients[0].passes, [])
+        rounds.clients[0].passes.nodes([])
 
 
 def test_the_pass_and_the_sums_count_as_the_clients(prepared_parts):

@@ -78,7 +78,7 @@ def test_held_out_graphs_get_the_class_of_the_nearest_prototype(prepared, kernel
     one.told["prototypes"][0], one.told["prototypes"][1] = 0.0, 1e6  # all graphs are near class 0
     found = one.evaluate()
     hits = np.concatenate([found.val.hits, found.test.hits])
-    assert hits.tolist() == (one.passes.held_out_labels == 0).astype(int).tolist()
+    assert hits.tolist() == (one.passes.held_out.labels == 0).astype(int).tolist()
     assert np.array_equal(found.test.losses, by_head.test.losses)
     assert found.model_flops == 2 * by_head.model_flops
 
@@ -89,7 +89,7 @@ def test_a_client_sends_its_trained_models_prototypes(prepared):
     report = one.train_locally(case, rounds.algorithm, 0).report
     one.model.parameters.copy_(one.row)
     rows = np.concatenate([part.rows.copy() for part in one.passes.embedded()])
-    labels = one.passes.training_labels
+    labels = one.passes.train.labels
     (means,), (counts,) = rounds.states.messages.read(report[None]).values()
     assert counts.tolist() == np.bincount(labels).tolist()
     np.testing.assert_allclose(means[1], rows[labels == 1].mean(axis=0), rtol=1e-5)

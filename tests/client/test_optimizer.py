@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from fedmpi.case.optimizers import AdamOptions, AdamWOptions
-from fedmpi.client.optimizer import AdamState, adam_step
+from fedmpi.client.optimizer import AdamState, descend
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ def test_equals_torchs(options, torchs):
         gradient = torch.randn(1000)
         pieces[0].grad, pieces[1].grad = gradient[:300].clone(), gradient[300:].clone()
         theirs.step()
-        adam_step(options, state, flat, gradient)
+        descend(options, state, flat, gradient)
     assert torch.allclose(flat, torch.cat([piece.detach() for piece in pieces]), rtol=1e-6, atol=1e-7)
 
 
 def test_the_gradient_is_left_as_it_was():
     gradient = torch.ones(3)
-    adam_step(AdamOptions(), AdamState(3), torch.ones(3), gradient)
+    descend(AdamOptions(), AdamState(3), torch.ones(3), gradient)
     assert gradient.tolist() == [1, 1, 1]

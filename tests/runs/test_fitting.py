@@ -9,7 +9,7 @@ from fedmpi.client.state import StateLayout
 from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.store.checkpoint import Unfit
 
-LAYOUTS = [StateLayout(8, 2, (6,)), StateLayout(11, 3, (9,))]
+LAYOUTS = {0: StateLayout(8, 2, (6,)), 1: StateLayout(11, 3, (9,))}
 """Two clients of 2 and 3 parameters with both moments and a step count."""
 
 
@@ -53,7 +53,7 @@ def test_states_of_this_run_fit():
 def test_moments_may_have_overflown_and_the_last_model_may_not_be_there_yet():
     assert fits(refuse_unfit_states, {0: state(8, 6, (2, np.inf))}, LAYOUTS)
     last = np.concatenate([state(11, 9), np.full(2, np.nan, np.float32)])
-    assert fits(refuse_unfit_states, {1: last}, [LAYOUTS[0], StateLayout(13, 3, (9,))])
+    assert fits(refuse_unfit_states, {1: last}, {1: StateLayout(13, 3, (9,))})
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_sequence_may_have_gaps_but_no_infinity():
 
 
 def test_the_step_counts_of_further_moments_are_checked():
-    layouts, found = [StateLayout(16, 2, (6, 14))], np.zeros(16, np.float32)
+    layouts, found = {0: StateLayout(16, 2, (6, 14))}, np.zeros(16, np.float32)
     refuse_unfit_states({0: found}, layouts)
     found[14] = 2.5
     with pytest.raises(Unfit, match="the step count of client 0 is no whole number"):

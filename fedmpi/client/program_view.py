@@ -1,0 +1,84 @@
+"""A client as its programs see it, in training and between rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.passes import Pass, Work, total_flops
+from fedmpi.client.state import ClientState
+from fedmpi.client.torch_passes import TorchPasses
+from fedmpi.models.flat import SharedPart
+from fedmpi.programs.hook_checks import Breach
+
+
+class ProgramView:
+    """What programs see of a client at any time.
+
+    Parameters
+    ----------
+    client : ClientState
+    """
+
+    def __init__(self, client: ClientState) -> None:
+        self._client, self.memory = client, client.memory
+        self._work: list[Work] = []
+
+    @property
+    def incoming(self) -> Mapping[str, Tensor | None]:
+        """See `program.Client`."""
+        return self._client.known
+
+    def part(self, name: str) -> SharedPart:
+        """See `program.Client`."""
+        return self.memory.layout.parts[name]
+
+    @property
+    def _embedding(self) -> CompiledPasses | TorchPasses:
+        """The client's passes, which can embed graphs."""
+        passes = self._client.loaded_passes
+        if not isinstance(passes, CompiledPasses | TorchPasses):
+            raise Breach("used embeddings or labels, which these kernels do not give: set reads_embeddings")
+        return passes
+
+    def _embeddings(self, *, held_out: bool) -> Tensor:
+        """Return what the model in the workspace pools of all training or held-out graphs."""
+        rows = []
+        for part in self._embedding.embedded(held_out=held_out):
+            self._work.append(part)
+            rows.append(torch.as_tensor(part.rows).clone())
+        return torch.cat(rows)
+
+
+class BetweenRounds(ProgramView):
+    """A client when it does not train: `fedmpi.algorithms.program.Evaluated`."""
+
+    def __init__(self, client: ClientState) -> None:
+        super().__init__(client)
+        self.model = client.row
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what only a client that trains has."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise Breach(
+            f"used client.{name}: between rounds it has model, memory, incoming, part and embeddings"
+        )
+
+    def embeddings(self) -> Tensor:
+        """See `program.Evaluated`."""
+        return self._embeddings(held_out=True)
+
+    def judged(self, found: Pass, classes: npt.NDArray[np.int64]) -> Pass:
+        """Return an evaluation whose hits are those of predicted classes; losses are the head's."""
+        hits = (classes == self._embedding.held_out.labels).astype(np.uint8)
+        counted, executed = total_flops([found, *self._work])
+        outcome = replace(found.outcome, hits=hits)
+        return replace(found, outcome=outcome, model_flops=counted, executed_flops=executed)
