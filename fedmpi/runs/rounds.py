@@ -21,7 +21,7 @@ from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
-from fedmpi.exchange.energy import Energy
+from fedmpi.exchange.energy import NOTHING, Energy
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import ClientTable, Gathered
 from fedmpi.exchange.meter import Meter
@@ -66,7 +66,7 @@ class Rounds:
         world: World,
         federation: Federation,
         states: States,
-        energy: Energy | None = None,
+        energy: Energy = NOTHING,
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
         self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
