@@ -118,12 +118,12 @@ class Exchange:
         return self._buffers.device is not None
 
     @property
-    def client_bytes(self) -> tuple[int, int]:
-        """Bytes that a client's update takes on its way up, and its group's model on its way down.
+    def model_bytes(self) -> int:
+        """Bytes of a client's update on its way up, and of its group's model on its way down.
 
         In single precision for every reduction; masks add none.
         """
-        return 4 * self._size, 4 * self._size
+        return 4 * self._size
 
     def run(
         self,
