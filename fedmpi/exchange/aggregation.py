@@ -18,10 +18,12 @@ from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.dropouts import Step
+from fedmpi.exchange.pieces import gather
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Weights = Ints | Floats
+Deltas = Mapping[int, Delta]
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,6 @@ class Groups:
         """Return what a group's sum is divided by; `weights` are those of its participants."""
         return int(weights.sum()) if self.divisor is None else float(self.divisor[group])
 
-    def travelling(self, hosts: Ints) -> list[int]:
-        """Return the groups with members on other ranks than the one that updates them."""
-        return travelling(self.group, self.updater, hosts)
-
 
 def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int]:
     """Return the groups with members on other ranks than the one that updates them.
@@ -95,16 +93,11 @@ class Aggregation(Protocol):
         Updates in the mean of each group of the last call, on every rank; 0: the group has no mean.
     """
 
-    @property
-    def survivors(self) -> dict[int, int]:
-        """See above."""
-
-    @property
-    def secret(self) -> bool:
-        """See above."""
+    secret: ClassVar[bool]
+    survivors: dict[int, int]
 
     def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
     ) -> dict[int, Floats]:
         """Return the means of the groups that this rank updates, float64 [shared] each (a collective call).
 
@@ -148,46 +141,42 @@ class Plain:
         buffers: Buffers,
         noise: Shares | None = None,
     ) -> None:
-        self._collectives, self._hosts, self._options = collectives, hosts, options
+        self._collectives, self._hosts, self._name = collectives, hosts, options.name
+        self._clip = options.clip if isinstance(options, Fixed32Options) else None
         self._size, self._buffers, self._noise = size, buffers, noise
         self.survivors: dict[int, int] = {}
 
     def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
     ) -> dict[int, Floats]:
         """See `Aggregation`; a group of which no update is left has no mean."""
 
         def summed(group: int) -> tuple[Callable[[Any], Floats], Any]:
             members, left = groups.members(group, participants), groups.survivors(group, participants)
             total = groups.total(group, weights[members])
-            reduction = self._reduction(len(members), int(groups.exponent[group]), total)
+            exponent = int(groups.exponent[group])
+            reduction = reductions.make(self._name, len(members), exponent, total, self._clip)
             kept = None if len(left) == len(members) else groups.total(group, weights[left])
             return partial(reduction.decode, weight=kept), self._sum(reduction, left, weights, deltas)
 
         self.survivors = {group: len(groups.survivors(group, participants)) for group in groups.updater}
         left = {group: rank for group, rank in groups.updater.items() if self.survivors[group]}
         means: dict[int, Floats] = {}
-        travelling = [group for group in groups.travelling(self._hosts) if group in left]
-        if travelling:
-            decoders, sums = zip(*map(summed, travelling), strict=True)
+        spread = travelling(groups.group, left, self._hosts)
+        if spread:
+            decoders, sums = zip(*map(summed, spread), strict=True)
             ready = self._buffers.ready(sums)
             totals = self._collectives.reduce(ready, blocking=self._buffers.blocking, kind="sums")
             if totals is not None:
-                for group, decode, total in zip(travelling, decoders, totals, strict=True):
+                for group, decode, total in zip(spread, decoders, totals, strict=True):
                     means[group] = decode(total)
         for group, rank in left.items():
-            if rank == self._collectives.rank and group not in travelling:
+            if rank == self._collectives.rank and group not in spread:
                 decode, total = summed(group)
                 means[group] = decode(on_host(total))
         return means
 
-    def _reduction(self, num_clients: int, exponent: int, total: float) -> reductions.Reduction:
-        clip = self._options.clip if isinstance(self._options, Fixed32Options) else None
-        return reductions.make(self._options.name, num_clients, exponent, total, clip)
-
-    def _sum(
-        self, reduction: reductions.Reduction, members: Ints, weights: Weights, deltas: Mapping[int, Delta]
-    ) -> Any:
+    def _sum(self, reduction: reductions.Reduction, members: Ints, weights: Weights, deltas: Deltas) -> Any:
         """Return this rank's share of a group's sum."""
         total: Any = np.zeros(self._size, reduction.dtype)
         if self._buffers.device is not None:
@@ -206,35 +195,22 @@ class Plain:
         return total
 
 
-class Rows:
-    """Brings the updates of some clients to rank 0, in one `Gatherv`.
+def gather_rows(
+    collectives: Collectives, hosts: Ints, clients: Ints, deltas: Deltas, size: int
+) -> dict[int, Row] | None:
+    """Return the updates of some clients on rank 0, in one `Gatherv`; None elsewhere (a collective call).
 
     Parameters
     ----------
     collectives : Collectives
     hosts : int64 [clients]
         Rank of each client.
+    clients : int64 [k]
+    deltas : mapping of client to float32 [size or more]
+        Of those that this rank hosts, at least.
     size : int
         Elements of an update that travel.
     """
-
-    def __init__(self, collectives: Collectives, hosts: Ints, size: int) -> None:
-        self._collectives, self._hosts, self._size = collectives, hosts, size
-
-    def gather(self, clients: Ints, deltas: Mapping[int, Delta]) -> dict[int, Row] | None:
-        """Return the clients' updates, float32 [size] each, on rank 0; None elsewhere (a collective call).
-
-        Parameters
-        ----------
-        clients : int64 [k]
-        deltas : mapping of client to float32 [size or more]
-            Of those that this rank hosts, at least.
-        """
-        held = [clients[self._hosts[clients] == rank] for rank in range(self._collectives.size)]
-        mine = [on_host(deltas[int(n)])[: self._size] for n in held[self._collectives.rank]]
-        part = np.concatenate([np.empty(0, np.float32), *mine])
-        pieces = self._collectives.gatherv(part, [len(each) * self._size for each in held], kind="updates")
-        if pieces is None:
-            return None
-        rows = [row for piece in pieces for row in piece.reshape(-1, self._size)]
-        return dict(zip(np.concatenate(held).tolist(), rows, strict=True))
+    held = [clients[hosts[clients] == rank].tolist() for rank in range(collectives.size)]
+    own = {client: on_host(deltas[client])[:size] for client in held[collectives.rank]}
+    return gather(collectives, held, lambda client: size, own, np.float32, kind="updates")

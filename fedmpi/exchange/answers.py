@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.client.deltas import Delta, on_host
+from fedmpi.client.deltas import on_host
 from fedmpi.comm.collectives import Collectives
-from fedmpi.exchange.aggregation import Aggregation, Groups, Rows
+from fedmpi.exchange.aggregation import Aggregation, Deltas, Groups, Ints, gather_rows
 from fedmpi.exchange.group_models import RoundPlan
-
-Ints = npt.NDArray[np.int64]
 
 REQUESTS = ("", "means", "weighted means", "rows", "parameters")
 """Kinds of `program.Request`; a plan has the place."""
@@ -44,13 +40,11 @@ class Answers:
         size: int,
         samples: Ints,
     ) -> None:
+        self._collectives, self._hosts = collectives, hosts
         self._parameters, self._samples = parameters, samples
-        self._rows = {
-            "rows": Rows(collectives, hosts, size),
-            "parameters": Rows(collectives, hosts, trained),
-        }
+        self._sizes = {"rows": size, "parameters": trained}
 
-    def answer(self, plan: RoundPlan, participants: Ints, deltas: Mapping[int, Delta]) -> Any:
+    def answer(self, plan: RoundPlan, participants: Ints, deltas: Deltas) -> Any:
         """Return the answer, as `program.Server` has it, on rank 0 (a collective call).
 
         Parameters
@@ -62,8 +56,8 @@ class Answers:
             Of the participants that this rank hosts.
         """
         kind, places = REQUESTS[plan.request], np.flatnonzero(plan.marks)
-        if kind in self._rows:
-            rows = self._rows[kind].gather(places, deltas)
+        if kind in self._sizes:
+            rows = gather_rows(self._collectives, self._hosts, places, deltas, self._sizes[kind])
             return None if rows is None else np.stack([rows[int(client)] for client in places])
         assert self._parameters is not None
         weights = self._samples if kind == "weighted means" else np.ones_like(self._samples)

@@ -6,18 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from fedmpi.client.deltas import Delta, Row, on_host
 from fedmpi.comm.collectives import Collectives
-from fedmpi.exchange.aggregation import Aggregation, Groups, Rows, Weights, travelling
+from fedmpi.exchange.aggregation import Aggregation, Floats, Groups, Ints, Weights, gather_rows, travelling
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.programs.hooks import Hooks
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -144,14 +140,15 @@ class Exchange:
         updaters = self._updaters(plan.group, participants)
         summed = {group: rank for group, rank in updaters.items() if not plan.marks[group]}
         groups = Groups(plan.group, plan.exponent, summed, plan.divisor, plan.steps)
-        means = self._aggregation.means(groups, participants, weights, deltas) if summed else {}
         self.survivors = {group: len(groups.members(group, participants)) for group in updaters}
-        self.survivors |= self._aggregation.survivors if summed else {}
+        means: dict[int, Floats] = {}
+        if summed:
+            means = self._aggregation.means(groups, participants, weights, deltas)
+            self.survivors |= self._aggregation.survivors
         for group, mean in means.items():
-            members = groups.members(group, participants)
             mean = self._on_mean(group, mean)
             if plan.weights is not None:  # running statistics move by their weighted mean
-                own = plan.weights[members]
+                own = plan.weights[groups.members(group, participants)]
                 mean[self._trained :] *= groups.total(group, own) / own.sum()
             self._update(group, mean, self.survivors[group])
         for group, (step, count) in moves.items():
@@ -175,8 +172,8 @@ class Exchange:
             return
         first = np.array([np.argmax(group == g) for g in needed], np.int64)
         held = {int(n): models[int(group[n])] for n in first if int(group[n]) in models}
-        rows = Rows(self._collectives, self._hosts, self._size).gather(first, held)
-        for number, model in (rows or {}).items():
+        rows = gather_rows(self._collectives, self._hosts, first, held, self._size) or {}
+        for number, model in rows.items():
             self.models[int(group[number])] = model
 
     def _updaters(self, group: Ints, participants: Ints) -> dict[int, int]:
@@ -210,28 +207,24 @@ class Exchange:
             [g for g in groups if np.any(self._hosts[plan.group == g] == rank)]
             for rank in range(self._collectives.size)
         ]
-        mine = needed[self._collectives.rank]
+        mine, is_root = needed[self._collectives.rank], self._collectives.is_root
+        blocking, whole, place = self._buffers.blocking, None, None
         if all(rows == groups for rows in needed[1:]):
             nothing = np.empty(self._size, np.float32)
-            sent = [self.models[g] if self._collectives.is_root else nothing for g in groups]
-            ready = self._buffers.ready(sent)
-            rows = self._collectives.bcast(ready, blocking=self._buffers.blocking, kind="models")
+            ready = self._buffers.ready([self.models[g] if is_root else nothing for g in groups])
+            rows = self._collectives.bcast(ready, blocking=blocking, kind="models")
             mine = groups
         else:
-            whole = None
-            if self._collectives.is_root:
+            if is_root:
                 whole = np.concatenate([self.models[g] for rows in needed for g in rows])
-            counts = [len(rows) * self._size for rows in needed]
-            place = None
             if self._buffers.device is not None:
                 empty = torch.empty(len(mine) * self._size, device=self._buffers.device)
                 place = self._buffers.ready([empty])[0]
-            blocking = self._buffers.blocking
+            counts = [len(rows) * self._size for rows in needed]
             rows = self._collectives.scatterv(
                 whole, counts, np.float32, place, blocking=blocking, kind="models"
             )
-            rows = rows.reshape(len(mine), self._size)
-        for group, row in zip(mine, rows, strict=True):
+        for group, row in zip(mine, rows.reshape(len(mine), self._size), strict=True):
             self.models[group] = _copy(row)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.comm.collectives import Collectives
 from fedmpi.errors import RankFailed
+from fedmpi.exchange.pieces import gather, split
 from fedmpi.secure.active import SIGNATURE_BYTES, CautiousClient, advertisement
 from fedmpi.secure.keys import KEY_BYTES, AgreementKey, SigningKey, Tampered, verify
 from fedmpi.secure.protocols import Client
@@ -49,8 +50,7 @@ class KeyRing:
     def __init__(
         self, collectives: Collectives, hosts: npt.NDArray[np.int64], *, renewed: bool, signed: bool = False
     ) -> None:
-        self._collectives, self._hosts, self._renewed = collectives, hosts, renewed
-        self.signed = signed
+        self._collectives, self._renewed, self.signed = collectives, renewed, signed
         drawn = np.frombuffer(secrets.token_bytes(_RUN_BYTES), np.uint8).copy()
         self.run = collectives.bcast(drawn, kind="run number").tobytes()
         self.own: dict[int, AgreementKey] = {}
@@ -58,6 +58,7 @@ class KeyRing:
         self._signing: dict[int, SigningKey] = {}
         self._known: dict[int, bytes] = {}
         self._sums = self._advertisements = 0
+        self._held = [np.flatnonzero(hosts == rank).tolist() for rank in range(collectives.size)]
         if signed:
             self._introduce()
         self._advertise()
@@ -72,62 +73,50 @@ class KeyRing:
         self._sums += 1
         return self._sums
 
-    def cautious(self, client: Client, number: int, roster: Roster) -> CautiousClient:
-        """Return a client's side of a sum that checks what the server says."""
+    def guarded(self, client: Client, number: int, roster: Roster) -> Client:
+        """Return a client's side of a sum, which checks what the server says where clients sign."""
+        if not self.signed:
+            return client
         return CautiousClient(client, number, roster, self._signing[number], self._known)
 
     def _introduce(self) -> None:
         """Make the hosted clients' signing keys and send the others the verification keys."""
-        mine = np.flatnonzero(self._hosts == self._collectives.rank)
-        self._signing = {int(number): SigningKey() for number in mine}
+        self._signing = {number: SigningKey() for number in self._held[self._collectives.rank]}
         part = np.frombuffer(b"".join(key.public for key in self._signing.values()), np.uint8)
-        pieces = self._collectives.alltoallv(
-            [part] * self._collectives.size, self._bytes_by_rank(KEY_BYTES), "verification keys"
-        )
-        self._known = self._by_client(np.concatenate(pieces).reshape(-1, KEY_BYTES))
+        sizes = [KEY_BYTES * len(held) for held in self._held]
+        pieces = self._collectives.alltoallv([part] * len(sizes), sizes, "verification keys")
+        keys = split(np.concatenate(pieces), chain(*self._held), lambda number: KEY_BYTES)
+        self._known = {number: key.tobytes() for number, key in keys.items()}
 
     def _advertise(self) -> None:
         """Make the hosted clients' keys and tell all ranks the public ones; rank 0 relays them."""
-        mine = np.flatnonzero(self._hosts == self._collectives.rank)
-        self.own = {int(number): AgreementKey() for number in mine}
+        self.own = {number: AgreementKey() for number in self._held[self._collectives.rank]}
         self._advertisements += 1
-        part = np.frombuffer(b"".join(self._advertised(number) for number in self.own), np.uint8)
         width = KEY_BYTES + (SIGNATURE_BYTES if self.signed else 0)
-        pieces = self._collectives.gatherv(part, self._bytes_by_rank(width), kind="public keys")
-        whole = np.empty((len(self._hosts), width), np.uint8)
-        if pieces is not None:
-            whole[:] = np.concatenate(pieces).reshape(-1, width)
-        advertised = self._by_client(self._collectives.bcast(whole, kind="public keys"))
-        self.public = {number: row[:KEY_BYTES] for number, row in advertised.items()}
+        own = {number: self._advertised(number) for number in self.own}
+        found = gather(self._collectives, self._held, lambda n: width, own, np.uint8, kind="public keys")
+        whole = np.empty((sum(map(len, self._held)), width), np.uint8)
+        for number, row in (found or {}).items():
+            whole[number] = row
+        self._collectives.bcast(whole, kind="public keys")
+        self.public = {number: row[:KEY_BYTES].tobytes() for number, row in enumerate(whole)}
         for _ in self.own if self.signed else ():  # each client checks for itself
-            self._check({number: row[KEY_BYTES:] for number, row in advertised.items()})
+            for number, row in enumerate(whole):
+                self._check(number, row[KEY_BYTES:].tobytes())
 
-    def _advertised(self, number: int) -> bytes:
+    def _advertised(self, number: int) -> npt.NDArray[np.uint8]:
         """Return a hosted client's public key, with its signature if there is one."""
         public = self.own[number].public
-        if not self.signed:
-            return public
-        return public + self._signing[number].sign(self._text(number, public))
+        signature = self._signing[number].sign(self._text(number, public)) if self.signed else b""
+        return np.frombuffer(public + signature, np.uint8)
 
     def _text(self, number: int, public: bytes) -> bytes:
         return advertisement(self.run, self._advertisements, number, public)
 
-    def _check(self, signatures: Mapping[int, bytes]) -> None:
-        """Raise RankFailed unless each public key is what its client advertised."""
-        for number, signature in signatures.items():
-            try:
-                verify(self._known[number], signature, self._text(number, self.public[number]))
-            except Tampered:
-                reason = f"the public key of client {number} is not what that client has signed"
-                raise RankFailed(f"{DEVIATES}: {reason}") from None
-
-    def _bytes_by_rank(self, width: int) -> list[int]:
-        """Return the bytes of each rank's clients, of so many each."""
-        counts = np.bincount(self._hosts, minlength=self._collectives.size)
-        sizes: list[int] = (width * counts).tolist()
-        return sizes
-
-    def _by_client(self, rows: npt.NDArray[np.uint8]) -> dict[int, bytes]:
-        """Return rows in the order of ranks and their clients, by client."""
-        order = np.argsort(self._hosts, kind="stable").tolist()
-        return {number: row.tobytes() for number, row in zip(order, rows, strict=True)}
+    def _check(self, number: int, signature: bytes) -> None:
+        """Raise RankFailed unless a client's public key is what it advertised."""
+        try:
+            verify(self._known[number], signature, self._text(number, self.public[number]))
+        except Tampered:
+            reason = f"the public key of client {number} is not what that client has signed"
+            raise RankFailed(f"{DEVIATES}: {reason}") from None

@@ -9,25 +9,25 @@ client that is gone; that ranks know beforehand who will be gone only tells them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.case.reductions import LightSecAggOptions, SecAggPlusOptions, SecureOptions
-from fedmpi.client.deltas import Delta, on_host
+from fedmpi.client.deltas import on_host
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.errors import RankFailed
-from fedmpi.exchange.aggregation import Floats, Groups, Ints, Shares, Weights
+from fedmpi.exchange.aggregation import Deltas, Floats, Groups, Ints, Shares, Weights
 from fedmpi.exchange.key_ring import DEVIATES, KeyRing
 from fedmpi.exchange.meter import Meter
-from fedmpi.exchange.party_messages import GroupSum, PartyMessages
+from fedmpi.exchange.party_messages import GroupSum, Letter, PartyMessages
+from fedmpi.exchange.pieces import split
 from fedmpi.secure.active import SIGNATURE_BYTES
 from fedmpi.secure.keys import Tampered
 from fedmpi.secure.neighbours import shuffled
-from fedmpi.secure.protocols import LightSecAgg, SecAgg, SecureSum
+from fedmpi.secure.protocols import LightSecAgg, SecAgg, SecureSum, Summand
 from fedmpi.secure.roster import Refused, TooFew
 
 
@@ -85,7 +85,7 @@ class Masked:
         self.survivors: dict[int, int] = {}
 
     def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Mapping[int, Delta]
+        self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
     ) -> dict[int, Floats]:
         """See `Aggregation`. A group of which too few take part, or are left, has no mean.
 
@@ -122,11 +122,9 @@ class Masked:
                 means[each.group] = each.reduction.decode(each.total, kept)
         return means
 
-    def _summand(
-        self, reduction: Fixed32, member: int, weights: Weights, deltas: Mapping[int, Delta]
-    ) -> npt.NDArray[np.int32]:
+    def _summand(self, reduction: Fixed32, member: int, weights: Weights, deltas: Deltas) -> Summand:
         delta = on_host(deltas[int(member)])[: self._size]
-        summand: npt.NDArray[np.int32] = reduction.encode(delta, weights[member].item())
+        summand: Summand = reduction.encode(delta, weights[member].item())
         if self._noise is not None:
             summand += self._noise.share(int(member), reduction)
         return summand
@@ -137,30 +135,27 @@ class Masked:
         """Return the sums of groups with two participants or more; rank 0 draws the orders."""
         with self._meter.step("keys"):
             self._keys.begin()
-        orders = [shuffled(groups.members(group, participants).tolist()) for group in together]
-        if orders:
-            whole = np.array([n for order in orders for n in order], np.int64)
-            drawn = self._collectives.bcast(whole, kind="orders")
-            cuts = np.cumsum([len(order) for order in orders])[:-1]
-            orders = [part.tolist() for part in np.split(drawn, cuts)]
+        drawn = {group: shuffled(groups.members(group, participants).tolist()) for group in together}
+        whole = np.array([n for order in drawn.values() for n in order], np.int64)
+        if together:
+            self._collectives.bcast(whole, kind="orders")
         sums = []
-        for group, order in zip(together, orders, strict=True):
+        for group, order in split(whole, drawn, lambda group: len(drawn[group])).items():
             if len(order) > 1:
-                roster = self._protocol.roster(self._keys.run, self._keys.next_sum(), group, order)
+                number = self._keys.next_sum()
+                roster = self._protocol.roster(self._keys.run, number, group, order.tolist())
                 reduction = Fixed32(groups.total(group, weights[list(roster.members)]), self._clip)
                 sums.append(GroupSum.of(group, roster, reduction, groups.steps))
         return sums
 
     def _share(self, sums: Sequence[GroupSum]) -> None:
         """Let every client make its secrets and share them with its neighbours; rank 0 gets the vaults."""
-        sealed: dict[tuple[int, int, int], bytes] = {}
+        sealed: dict[Letter, bytes] = {}
         for each in sums:
             for number in self._messages.hosted(each.sharers):
                 key = self._keys.own[number]
-                each.clients[number] = self._protocol.client(number, key, self._keys.public, each.roster)
-                if self._keys.signed:
-                    cautious = self._keys.cautious(each.clients[number], number, each.roster)
-                    each.clients[number] = each.cautious[number] = cautious
+                client = self._protocol.client(number, key, self._keys.public, each.roster)
+                each.clients[number] = self._keys.guarded(client, number, each.roster)
                 offered, each.offered[number] = each.clients[number].offer()
                 sealed |= {(each.group, number, other): offered[other] for other in offered}
         received = self._messages.deliver(sums, sealed)
@@ -181,7 +176,7 @@ class Masked:
         for each in sums:
             each.vaults = vaults[each.group]
 
-    def _upload(self, sums: Sequence[GroupSum], weights: Weights, deltas: Mapping[int, Delta]) -> None:
+    def _upload(self, sums: Sequence[GroupSum], weights: Weights, deltas: Deltas) -> None:
         """Add the masked updates over clients and ranks, at rank 0."""
         if not sums:
             return
@@ -223,7 +218,7 @@ class Masked:
         flags = [np.isin(each.roster.members, each.counted).astype(np.uint8) for each in sums]
         if sums and self._announces:
             whole = self._collectives.bcast(np.concatenate(flags), kind="survivors")
-            flags = np.split(whole, np.cumsum([len(one) for one in flags])[:-1])
+            flags = [*split(whole, sums, lambda each: len(each.roster.members)).values()]
         for each, own in zip(sums, flags, strict=True):
             each.survivors = [n for n, flag in zip(each.roster.members, own, strict=True) if flag]
 
@@ -245,19 +240,17 @@ class Masked:
             "signatures",
             lambda each: each.answering,
             lambda each, n: SIGNATURE_BYTES,
-            lambda each, n: each.cautious[n].sign(each.survivors),
+            lambda each, n: each.clients[n].sign(each.survivors),
         )
         signers = [(each, number) for each in sums for number in each.answering]
         whole = np.empty((len(signers), SIGNATURE_BYTES), np.uint8)
         for row, (each, number) in zip(whole, signers if self._collectives.is_root else (), strict=False):
             row[:] = np.frombuffer(signed[each.group][number], np.uint8)
         self._collectives.bcast(whole, kind="signatures")
-        relayed: dict[int, dict[int, bytes]] = {each.group: {} for each in sums}
-        for row, (each, number) in zip(whole, signers, strict=True):
-            relayed[each.group][number] = row.tobytes()
-        for each in sums:
+        for each, rows in split(whole, sums, lambda each: len(each.answering)).items():
+            relayed = {n: row.tobytes() for n, row in zip(each.answering, rows, strict=True)}
             for number in self._messages.hosted(each.answering):
-                each.cautious[number].confirm(relayed[each.group])
+                each.clients[number].confirm(relayed)
 
     def _conclude(self, sums: Sequence[GroupSum]) -> None:
         """Have rank 0 tell all which sums it has."""

@@ -55,28 +55,22 @@ class ClientTable:
         Of a row.
     header : int
         Numbers of a header.
-    flags : int64 [clients], optional
-        Flags of each client; none by default.
+    flags : int64 [clients]
+        Flags of each client.
     """
 
     def __init__(
-        self,
-        collectives: Collectives,
-        hosts: Ints,
-        columns: tuple[str, ...],
-        header: int,
-        flags: Ints | None = None,
+        self, collectives: Collectives, hosts: Ints, columns: tuple[str, ...], header: int, flags: Ints
     ) -> None:
         self._collectives = collectives
         self._columns, self._header = columns, header
-        lengths = np.zeros_like(hosts) if flags is None else flags
         self._order = np.argsort(hosts, kind="stable")
         hosted = np.bincount(hosts, minlength=collectives.size)
         self._floats = [header + int(clients) * len(columns) for clients in hosted]
-        self._flags = np.bincount(hosts, lengths, collectives.size).astype(int).tolist()
-        starts = np.empty_like(lengths)
-        starts[self._order] = pointers(lengths[self._order])[:-1]
-        self._flag_order = gather_ranges(starts, lengths)
+        self._flags = np.bincount(hosts, flags, collectives.size).astype(int).tolist()
+        starts = np.empty_like(flags)
+        starts[self._order] = pointers(flags[self._order])[:-1]
+        self._flag_order = gather_ranges(starts, flags)
 
     def nbytes(self, rank: int) -> int:
         """Return the payload of one gather on `rank`."""
@@ -86,8 +80,8 @@ class ClientTable:
         self,
         header: npt.ArrayLike,
         rows: Floats,
-        flags: npt.NDArray[np.uint8] | None = None,
-        place: str = "",
+        flags: npt.NDArray[np.uint8],
+        place: str,
         *,
         patient: bool = False,
         counted: bool = False,
@@ -100,13 +94,13 @@ class ClientTable:
             This rank's numbers.
         rows : float64 [hosted clients, columns]
             Of the rank's clients, ascending by number.
-        flags : uint8 [sum of the hosted clients' flags], optional
-            Of the same clients, one after another; none by default.
+        flags : uint8 [sum of the hosted clients' flags]
+            Of the same clients, one after another.
         place, patient, counted
             As for `Collectives.gatherv`.
         """
         numbers = np.concatenate([np.asarray(header, np.float64), rows.reshape(-1)])
-        part = np.concatenate([numbers.view(np.uint8), np.zeros(0, np.uint8) if flags is None else flags])
+        part = np.concatenate([numbers.view(np.uint8), flags])
         sizes = [self.nbytes(rank) - SEAL for rank in range(self._collectives.size)]
         pieces = self._collectives.gatherv(part, sizes, place, patient=patient, counted=counted)
         if pieces is None:

@@ -1,4 +1,4 @@
-"""Measurements of a rank in a round: seconds by phase, FLOPs, calls, bytes, CPU, memory."""
+"""Measurements of a rank in a round: seconds and joules by phase, FLOPs, calls, bytes, CPU, memory."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.comm.collectives import NAMES, Collectives
-from fedmpi.exchange.energy import Energy, PhaseEnergy
+from fedmpi.exchange.energy import NOTHING, Energy
 from fedmpi.programs.position import Position
 from fedmpi.store.schema import PHASES
+
+Floats = npt.NDArray[np.float64]
 
 
 class Meter:
@@ -41,27 +43,24 @@ class Meter:
     """
 
     def __init__(
-        self,
-        collectives: Collectives,
-        where: Position,
-        steps: tuple[str, ...] = (),
-        energy: Energy | None = None,
+        self, collectives: Collectives, where: Position, steps: tuple[str, ...] = (), energy: Energy = NOTHING
     ) -> None:
         self._collectives, self._where = collectives, where
-        self._phases = dict.fromkeys(PHASES, 0.0)
+        self._of_host, self._of_devices = energy.of_host, energy.of_devices
+        self._host = energy.host.joules if energy.reads and energy.of_host else _unread
+        self._devices = energy.devices.joules if energy.reads and energy.of_devices else _unread
+        self._phases = self._no_phases()
         self._steps = {name: [0.0, 0.0] for name in steps}
         self.steps_cpu = dict.fromkeys(steps, 0.0)
         self.executed_flops = 0
-        self._joules = PhaseEnergy(energy)
-        self._before = 0.0, 0.0
-        self._cpu = time.process_time()
-        self._round = time.perf_counter()
-        self._seen = self._counters()
+        self._before = np.zeros(4)
+        self._start, self._seen = self._now(), self._counters()
 
     @property
     def width(self) -> int:
         """Numbers of a snapshot."""
-        return len(PHASES) + 3 * len(NAMES) + 5 + 2 * len(self._steps) + self._joules.width
+        joules = (1 + len(PHASES)) * self._of_host + self._of_devices
+        return len(PHASES) + 3 * len(NAMES) + 5 + 2 * len(self._steps) + joules
 
     def start_count(self) -> None:
         """Let the first round's counts start now."""
@@ -69,47 +68,48 @@ class Meter:
 
     @contextmanager
     def before_rounds(self, phase: str, *, counted: bool) -> Iterator[None]:
-        """Add the time spent inside, before the clock starts, to a phase and to the first round's row.
+        """Add what is spent inside, before the clock starts, to a phase and to the first round's row.
 
-        Time that is not counted is in no row.
+        What is not counted is in no row.
         """
-        self._joules.restart()
-        start, cpu = time.perf_counter(), time.process_time()
+        start = self._now()
         with self.phase(phase):
             yield
         if counted:
-            self._before = time.perf_counter() - start, time.process_time() - cpu
-            self._joules.hold()
+            self._before = self._now() - start
         else:
-            self._phases = dict.fromkeys(PHASES, 0.0)
-            self._joules.row()
+            self._phases = self._no_phases()
 
     def start_clock(self) -> None:
         """Let the first round's times start now; its counts hold what was sent before, the initial model."""
-        seconds, cpu = self._before
-        self._round, self._cpu = time.perf_counter() - seconds, time.process_time() - cpu
-        self._before = 0.0, 0.0
-        self._joules.restart()
+        self._start, self._before = self._now() - self._before, np.zeros(4)
 
-    def _counters(self) -> npt.NDArray[np.float64]:
+    def _now(self) -> Floats:
+        """Return seconds on the wall and of the CPU, and joules of the host and of the devices."""
+        return np.array([time.perf_counter(), time.process_time(), self._host(), self._devices()])
+
+    def _counters(self) -> Floats:
         c = self._collectives
         return np.concatenate([c.calls, c.payload_bytes, c.seconds]).astype(np.float64)
 
+    def _no_phases(self) -> dict[str, Floats]:
+        """Return seconds and joules of phases that have taken none; NaN where this rank reads no joules."""
+        joules = np.nan if self._host is _unread else 0.0
+        return {name: np.array([0.0, joules]) for name in PHASES}
+
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to a phase, and take it from the phase around it."""
-        start, before = time.perf_counter(), self._where.phase
-        joules = self._joules.host()
+        """Add the time and the joules spent inside to a phase, and take them from the phase around it."""
+        start, before = np.array([time.perf_counter(), self._host()]), self._where.phase
         self._where.phase = name
         try:
             yield
         finally:
             self._where.phase = before
-            spent = time.perf_counter() - start
+            spent = np.array([time.perf_counter(), self._host()]) - start
             self._phases[name] += spent
             if before:
                 self._phases[before] -= spent
-            self._joules.add(name, before, joules)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -123,24 +123,27 @@ class Meter:
             self._steps[name][0] += time.perf_counter() - start
             self._steps[name][1] += float(self._collectives.payload_bytes.sum() - before)
 
-    def snapshot(self) -> npt.NDArray[np.float64]:
+    def snapshot(self) -> Floats:
         """Return the row [width] of the round that ends here and start the next."""
-        now, cpu = self._counters(), time.process_time()
-        end = time.perf_counter()
-        own = [end - self._round, cpu - self._cpu, float(self.executed_flops)]
+        counters, now = self._counters(), self._now()
+        wall, cpu, host, device = now - self._start
+        seconds, joules = np.array(list(self._phases.values())).T
         steps = [value for pair in self._steps.values() for value in pair]
-        counts = [list(self._phases.values()), now - self._seen, own, _peak_memory(), steps]
-        row = np.concatenate([*counts, self._joules.row()])
-        self._phases = dict.fromkeys(PHASES, 0.0)
+        own = [wall, cpu, float(self.executed_flops), *_peak_memory(), *steps]
+        own += [host, *joules] if self._of_host else []
+        own += [device] if self._of_devices else []
+        row = np.concatenate([seconds, counters - self._seen, own])
+        self._phases = self._no_phases()
         self._steps = {name: [0.0, 0.0] for name in self._steps}
-        self._seen, self._cpu, self._round, self.executed_flops = now, cpu, end, 0
+        self._seen, self._start, self.executed_flops = counters, now, 0
         return row
 
-    def table(self, rows: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[Any]]:
+    def table(self, rows: Floats) -> dict[str, npt.NDArray[Any]]:
         """Return the snapshots of all ranks, [ranks, width], as the record's measurement fields."""
         phases, names = len(PHASES), len(NAMES)
         calls, payload, seconds, own = np.split(rows[:, phases:], [names, 2 * names, 3 * names], axis=1)
-        return {
+        places = dict(zip(self._steps, range(5, own.shape[1], 2), strict=False))
+        found: dict[str, npt.NDArray[Any]] = {
             "phase_seconds": rows[:, :phases],
             "collective_calls": calls.astype(np.int64),
             "collective_bytes": payload.astype(np.int64),
@@ -150,13 +153,20 @@ class Meter:
             "executed_flops": own[:, 2].astype(np.int64),
             "peak_host_bytes": own[:, 3].astype(np.int64),
             "peak_device_bytes": own[:, 4].astype(np.int64),
-            **{f"{name}_seconds": own[:, 5 + 2 * place] for place, name in enumerate(self._steps)},
-            **{
-                f"{name}_bytes": own[:, 6 + 2 * place].astype(np.int64)
-                for place, name in enumerate(self._steps)
-            },
-            **self._joules.table(own[:, 5 + 2 * len(self._steps) :]),
+            **{f"{name}_seconds": own[:, place] for name, place in places.items()},
+            **{f"{name}_bytes": own[:, place + 1].astype(np.int64) for name, place in places.items()},
         }
+        joules = own[:, 5 + 2 * len(self._steps) :]
+        if self._of_host:
+            found |= {"host_joules": joules[:, 0], "phase_joules": joules[:, 1 : 1 + phases]}
+        if self._of_devices:
+            found["device_joules"] = joules[:, -1]
+        return found
+
+
+def _unread() -> float:
+    """Return what a counter says that this rank does not read."""
+    return np.nan
 
 
 def _peak_memory() -> list[float]:

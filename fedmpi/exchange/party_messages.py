@@ -12,12 +12,12 @@ from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.exchange.aggregation import Ints
 from fedmpi.exchange.dropouts import Step
-from fedmpi.secure.active import CautiousClient
-from fedmpi.secure.protocols import Client, SecureSum
+from fedmpi.exchange.pieces import gather, split
+from fedmpi.secure.protocols import SecureSum
 from fedmpi.secure.roster import Roster
 
 
-@dataclass
+@dataclass(eq=False)
 class GroupSum:
     """One group's sum: its parties, and the clients that this rank hosts.
 
@@ -27,6 +27,8 @@ class GroupSum:
         Members that share their secrets, upload, whose uploads are added, and that answer.
     survivors : list of int
         Members whose uploads the server has, as it announces them.
+    clients : dict of int to protocols.Client
+        A `CautiousClient` each where clients sign.
     """
 
     group: int
@@ -37,9 +39,8 @@ class GroupSum:
     counted: list[int]
     answering: list[int]
     survivors: list[int] = field(default_factory=list)
-    clients: dict[int, Client] = field(default_factory=dict)
+    clients: dict[int, Any] = field(default_factory=dict)
     offered: dict[int, bytes] = field(default_factory=dict)
-    cautious: dict[int, CautiousClient] = field(default_factory=dict)
     vaults: dict[int, bytes] = field(default_factory=dict)
     total: Any = None
 
@@ -58,6 +59,10 @@ class GroupSum:
         counted = roster.joined(uploading)
         answering = [n for n in stay(uploading, Step.ANSWERS) if roster.can_answer(n, counted)]
         return cls(group, roster, reduction, sharers, uploading, counted, answering)
+
+
+Letter = tuple[int, int, int]
+"""Group, sender and receiver of a message between clients."""
 
 
 class PartyMessages:
@@ -80,36 +85,26 @@ class PartyMessages:
         rank = self._collectives.rank if rank is None else rank
         return [number for number in clients if self._hosts[number] == rank]
 
-    def _between(
-        self, sums: Sequence[GroupSum], sender: int, receiver: int
-    ) -> Iterator[tuple[GroupSum, int, int]]:
-        """Yield sum, sender and receiver of the messages from one rank to another, in their order."""
+    def _between(self, sums: Sequence[GroupSum], sender: int, receiver: int) -> Iterator[Letter]:
+        """Yield the messages from one rank to another, in their order."""
         for each in sums:
             for number in self.hosted(each.sharers, sender):
                 for other in self.hosted(each.roster.partners(number, each.sharers), receiver):
-                    yield each, number, other
+                    yield each.group, number, other
 
-    def deliver(
-        self, sums: Sequence[GroupSum], sealed: Mapping[tuple[int, int, int], bytes]
-    ) -> dict[tuple[int, int, int], bytes]:
-        """Bring sealed messages, by group, sender and receiver, to the ranks of their receivers."""
-        me, ranks = self._collectives.rank, range(self._collectives.size)
-        lengths = {each.group: self._protocol.sealed_bytes(each.roster) for each in sums}
-        parts, expected = [], []
-        for rank in ranks:
-            sent = [sealed[each.group, a, b] for each, a, b in self._between(sums, me, rank)]
-            parts.append(np.frombuffer(b"".join(sent), np.uint8))
-            expected.append(sum(lengths[each.group] for each, _, _ in self._between(sums, rank, me)))
+    def deliver(self, sums: Sequence[GroupSum], sealed: Mapping[Letter, bytes]) -> dict[Letter, bytes]:
+        """Bring sealed messages to the ranks of their receivers."""
         if not sums:
             return {}
+        me, ranks = self._collectives.rank, range(self._collectives.size)
+        lengths = {each.group: self._protocol.sealed_bytes(each.roster) for each in sums}
+        sent = [b"".join(sealed[letter] for letter in self._between(sums, me, rank)) for rank in ranks]
+        coming = [letter for rank in ranks for letter in self._between(sums, rank, me)]
+        expected = [sum(lengths[each[0]] for each in self._between(sums, rank, me)) for rank in ranks]
+        parts = [np.frombuffer(text, np.uint8) for text in sent]
         texts = self._collectives.alltoallv(parts, expected, "sealed shares")
-        received = {}
-        for rank, text in enumerate(texts):
-            place = 0
-            for each, a, b in self._between(sums, rank, me):
-                received[each.group, a, b] = text[place : place + lengths[each.group]].tobytes()
-                place += lengths[each.group]
-        return received
+        received = split(np.concatenate(texts), coming, lambda letter: lengths[letter[0]])
+        return {letter: text.tobytes() for letter, text in received.items()}
 
     def to_server(
         self,
@@ -124,16 +119,11 @@ class PartyMessages:
             [(each, number) for each in sums for number in self.hosted(senders(each), rank)]
             for rank in range(self._collectives.size)
         ]
-        counts = [sum(length(*one) for one in some) for some in held]
+        lengths = {key: length(*key) for keys in held for key in keys}
         found: dict[int, dict[int, bytes]] = {each.group: {} for each in sums}
-        if not sum(counts):
-            return found
-        own = b"".join(message(*one) for one in held[self._collectives.rank])
-        pieces = self._collectives.gatherv(np.frombuffer(own, np.uint8), counts, kind=kind)
-        for some, piece in zip(held, pieces or (), strict=pieces is not None):
-            place = 0
-            for each, number in some:
-                end = place + length(each, number)
-                found[each.group][number] = piece[place:end].tobytes()
-                place = end
+        if any(lengths.values()):
+            own = {key: np.frombuffer(message(*key), np.uint8) for key in held[self._collectives.rank]}
+            texts = gather(self._collectives, held, lengths.__getitem__, own, np.uint8, kind=kind)
+            for (each, number), text in (texts or {}).items():
+                found[each.group][number] = text.tobytes()
         return found

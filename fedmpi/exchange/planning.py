@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.algorithms.program import Request
+from fedmpi.algorithms.program import Ints, Request
 from fedmpi.case.schema import Case
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.comm import reductions
@@ -18,8 +17,6 @@ from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import Gathered
 from fedmpi.exchange.server import Clients, Deciding
 from fedmpi.programs.hooks import Hooks
-
-Ints = npt.NDArray[np.int64]
 
 
 class Planner:
@@ -118,5 +115,4 @@ class Planner:
             decided.blend((yield asking(Request("rows", decided.participants))))
         marks = np.isin(np.arange(len(plan.group)), list(decided.moves)).astype(np.int64)
         exponent = decided.exponents(decided.weighted if self._weighs else None)
-        plan = replace(plan, group=decided.group, exponent=exponent, marks=marks)
-        return replace(plan, weights=decided.weighted, divisor=decided.divisor) if self._weighs else plan
+        return replace(plan, group=decided.group, exponent=exponent, marks=marks)

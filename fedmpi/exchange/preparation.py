@@ -28,12 +28,12 @@ from fedmpi.client.states import States
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.collectives import Collectives
 from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.pieces import gather, split
 from fedmpi.graphs.packed import pointers
 from fedmpi.programs.hooks import Hooks
 from fedmpi.store.schema import GENERATED_NODES
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
 
 _KINDS = ("", "count", "show", "answer")
 """Of exchanges; a rank's message has the place. The first: the program has ended."""
@@ -75,10 +75,6 @@ class Prepared:
                 results[name] = results[name] + cost
 
 
-class _Apart(Exception):
-    """Clients do not take the same exchange."""
-
-
 class _Exchanges:
     """The exchanges of a run.
 
@@ -96,17 +92,14 @@ class _Exchanges:
 
     def __init__(self, collectives: Collectives, hosts: Ints) -> None:
         self._collectives = collectives
-        self._hosted = [np.flatnonzero(hosts == rank) for rank in range(collectives.size)]
+        self._hosted = [np.flatnonzero(hosts == rank).tolist() for rank in range(collectives.size)]
         self._counts = np.zeros_like(hosts)
         self.sent, self.received = np.zeros_like(hosts), np.zeros_like(hosts)
 
-    def agree(self, offers: Mapping[int, Offer | None]) -> tuple[str, int]:
+    def agree(self, offers: Mapping[int, Offer | None]) -> tuple[str, int] | None:
         """Return kind and width of the exchange that all clients take; no kind where their programs ended.
 
-        Raises
-        ------
-        _Apart
-            On every rank: they do not take the same.
+        None, on every rank, where they do not take the same.
         """
         mine = {(_KINDS.index(each.kind), _width(each)) if each else (0, 0) for each in offers.values()}
         own = mine.pop() if len(mine) == 1 else (_APART if mine else _SILENT, 0)
@@ -117,9 +110,7 @@ class _Exchanges:
             said = {tuple(part.tolist()) for part in parts if part[0] != _SILENT}
             agreed[:] = said.pop() if len(said) == 1 else agreed
         kind, width = self._collectives.bcast(agreed, "kind of the exchange").tolist()
-        if kind == _APART:
-            raise _Apart
-        return _KINDS[kind], width
+        return None if kind == _APART else (_KINDS[kind], width)
 
     def take(self, kind: str, width: int, offered: Mapping[int, Any]) -> dict[int, Any]:
         """Return what each hosted client gets in an exchange (a collective call)."""
@@ -157,30 +148,20 @@ class _Exchanges:
         mine = self._collectives.scatterv(whole, sizes, np.float32, place="sums of answers")
         self.sent += (total - counts) * width * _FLOAT
         self.received += counts * width * _FLOAT
-        clients = sorted(offered)
-        pieces = np.split(mine, width * pointers(counts[clients])[1:-1])
-        return {c: part.reshape(-1, width) for c, part in zip(clients, pieces, strict=False)}
+        parts_of_mine = split(mine, sorted(offered), lambda client: counts[client] * width)
+        return {client: part.reshape(-1, width) for client, part in parts_of_mine.items()}
 
     def table(self, rows: Mapping[int, Sequence[int]], columns: int) -> Ints:
         """Return numbers of all clients on rank 0, int64 [clients, columns]; zeros elsewhere."""
-        own = {client: np.array(row, np.int64) for client, row in rows.items()}
-        vectors = self._gather(own, np.full_like(self._counts, columns), np.int64, "numbers of clients")
+        vectors = self._gather(rows, np.full_like(self._counts, columns), np.int64, "numbers of clients")
         return np.zeros((len(self._counts), columns), np.int64) if vectors is None else np.stack(vectors)
 
     def _gather(
-        self, own: Mapping[int, npt.NDArray[Any]], lengths: Ints, dtype: npt.DTypeLike, place: str
+        self, own: Mapping[int, Any], lengths: Ints, dtype: npt.DTypeLike, place: str
     ) -> list[npt.NDArray[Any]] | None:
         """Return a vector of each client, in their order, on rank 0; None elsewhere."""
-        mine = [own[client].reshape(-1) for client in sorted(own)]
-        sizes = [int(lengths[hosted].sum()) for hosted in self._hosted]
-        parts = self._collectives.gatherv(np.concatenate([np.zeros(0, dtype), *mine]), sizes, place)
-        if parts is None:
-            return None
-        found: dict[int, npt.NDArray[Any]] = {}
-        for hosted, part in zip(self._hosted, parts, strict=True):
-            pieces = np.split(part, pointers(lengths[hosted])[1:-1])
-            found |= dict(zip(hosted.tolist(), pieces, strict=False))
-        return [found[client] for client in range(len(lengths))]
+        found = gather(self._collectives, self._hosted, lengths.__getitem__, own, dtype, place)
+        return None if found is None else [found[client] for client in range(len(lengths))]
 
 
 def prepare(
@@ -215,10 +196,10 @@ def prepare(
         raise_if_stopped()
         with meter.phase("train"):
             offers = {number: _sent(program, answers[number]) for number, program in programs.items()}
-        try:
-            kind, width = exchanges.agree(offers)
-        except _Apart:
-            raise algorithm.disagreed() from None
+        agreed = exchanges.agree(offers)
+        if agreed is None:
+            raise algorithm.disagreed()
+        kind, width = agreed
         if not kind:
             break
         offered = {number: offer.value for number, offer in offers.items() if offer is not None}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.program import Request
+from fedmpi.algorithms.program import Floats, Ints, Request
 from fedmpi.case.schema import Case
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.comm import reductions
@@ -17,9 +17,6 @@ from fedmpi.exchange.messages import Gathered
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_checks import Breach
 from fedmpi.programs.hooks import Hooks
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _COLUMNS = ("train_loss", "steps", "delta_norm", "gradient_norm")
 """Of the training table, those that a server's program sees."""
@@ -120,15 +117,11 @@ class Deciding:
 
     def means(self, groups: Any, *, weighted: bool = True) -> Request:
         """See `program.Server`."""
-        self._may_ask("means")
-        known = self._group[self._participants]
-        return Request("weighted means" if weighted else "means", checks.some(groups, known, "group"))
+        return self._request("weighted means" if weighted else "means", groups)
 
     def rows(self, clients: Any, *, parameters: bool = False) -> Request:
         """See `program.Server`."""
-        self._may_ask("rows")
-        found = checks.some(clients, self._participants, "client")
-        return Request("parameters" if parameters else "rows", found)
+        return self._request("parameters" if parameters else "rows", clients)
 
     def regroup(self, group: Any) -> None:
         """See `program.Server`."""
@@ -208,17 +201,15 @@ class Deciding:
 
     def refuse_undeclared(self, request: Request) -> None:
         """Raise Breach for a request that the class does not declare, or of what is not there."""
-        means = "means" in request.kind
-        self._may_ask("means" if means else "rows")
-        checks.some(
-            request.places,
-            self._group[self._participants] if means else self._participants,
-            "group" if means else "client",
-        )
+        self._request(request.kind, request.places)
 
-    def _may_ask(self, what: str) -> None:
-        if what not in self._algorithm.asks:
-            raise Breach(f'asked for {what}: `asks` must have "{what}"')
+    def _request(self, kind: Any, places: Any) -> Request:
+        verb = "means" if "means" in kind else "rows"
+        if verb not in self._algorithm.asks:
+            raise Breach(f'asked for {verb}: `asks` must have "{verb}"')
+        if verb == "means":
+            return Request(kind, checks.some(places, self._group[self._participants], "group"))
+        return Request(kind, checks.some(places, self._participants, "client"))
 
     def check(self) -> None:
         """Raise Breach where something that the class declares was not decided."""

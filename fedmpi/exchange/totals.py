@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.client.training import MOST
-from fedmpi.exchange.aggregation import Aggregation, Groups
-
-Ints = npt.NDArray[np.int64]
+from fedmpi.exchange.aggregation import Aggregation, Groups, Ints
 
 _BITS = MOST.bit_length() - 1
 

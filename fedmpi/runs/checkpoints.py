@@ -23,6 +23,7 @@ from fedmpi.store.checkpoint import Manifest, Meta, Part, Unfit
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Row = npt.NDArray[np.float32]
+CheckServer = Callable[[Meta, Arrays], None]
 
 _LOG = logging.getLogger(__name__)
 _PATIENCE_S = 10.0
@@ -90,16 +91,13 @@ class Checkpoints:
             raise BadInput(f"{self._folder}: cannot write there ({error.strerror})") from error
         return socket.gethostname()
 
-    def _trace(self, rank: int) -> Path:
-        return self._folder / checkpoint.file_name(self._token, 0, rank)
-
     def _leave_trace(self, root_host: str) -> None:
         rank = self._world.rank
         me = f"rank {rank} on {socket.gethostname()}"
         if rank and not _comes(self._folder):
             raise self._not_shared(f"rank 0 on {root_host} made it and {me} does not see it")
         try:
-            self._trace(rank).touch()
+            self._path(0, rank).touch()
         except OSError as error:
             raise BadInput(
                 f"{self._folder}: {me} cannot write there ({error.strerror}), but every rank writes the "
@@ -108,7 +106,7 @@ class Checkpoints:
 
     def _look_for_traces(self) -> None:
         for rank in range(self._world.size):
-            if not _comes(self._trace(rank)):
+            if not _comes(self._path(0, rank)):
                 raise self._not_shared(f"what rank {rank} writes, rank 0 does not see")
         self._remove_traces()
         for name in checkpoint.NAMES:
@@ -119,7 +117,7 @@ class Checkpoints:
     def _remove_traces(self) -> None:
         for rank in range(self._world.size):
             with suppress(OSError):
-                self._trace(rank).unlink(missing_ok=True)
+                self._path(0, rank).unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove all of them."""
@@ -135,7 +133,7 @@ class Checkpoints:
         self,
         num_clients: int,
         hosted: list[int],
-        check: Callable[[Meta, Arrays], None],
+        check: CheckServer,
         check_states: Callable[[Mapping[int, Row]], None],
     ) -> Saved | None:
         """Return the newest checkpoint that is whole and passes the checks; None if there is none.
@@ -172,9 +170,7 @@ class Checkpoints:
             _LOG.warning("%s is passed over: an older fedmpi wrote it", former)
         return None
 
-    def _read_server(
-        self, name: str, num_clients: int, check: Callable[[Meta, Arrays], None]
-    ) -> Manifest | None:
+    def _read_server(self, name: str, num_clients: int, check: CheckServer) -> Manifest | None:
         """Read a manifest and the server's arrays, on rank 0."""
         manifest = checkpoint.read_manifest(self._folder, name, num_clients)
         if manifest is not None:

@@ -12,13 +12,11 @@ from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.client.training import LOSS_UNIT, MOST
 from fedmpi.comm.world import World
-from fedmpi.exchange.messages import EVALUATION, ClientTable, Gathered
+from fedmpi.exchange.messages import EVALUATION, ClientTable, Floats, Gathered, Ints
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.totals import Totals
 from fedmpi.kernels.vectors import digest
 from fedmpi.models.outcome import Evaluation
-
-Ints = npt.NDArray[np.int64]
 
 _EVALUATED, _DIGEST = EVALUATION.index("evaluated"), EVALUATION.index("digest_high")
 
@@ -70,13 +68,11 @@ class Evaluator:
     def run(self, round: int, participants: Ints) -> Gathered | None:
         """Score the new models; return every client's scores and every rank's meter on rank 0."""
         rows, single, outcomes = self._score(round, participants)
-        if self._counts is not None:
-            self._sum(round, participants, rows, outcomes, self._counts)
+        self._sum(round, participants, rows, outcomes)
         self._world.collectives.count("Gatherv", self._table.nbytes(self._world.rank))
         header = np.zeros(self._meter.width) if self._world.is_root else self._meter.snapshot()
         with self._meter.phase("wait"):
-            place = "evaluation"
-            closing = self._table.gather(header, rows, single, place, patient=True, counted=True)
+            closing = self._table.gather(header, rows, single, "evaluation", patient=True, counted=True)
         if closing is not None:
             closing.headers[0] = self._meter.snapshot()  # the round lasts until here
         self.lost = -1 if closing is None else self._first_lost(closing)
@@ -84,7 +80,7 @@ class Evaluator:
 
     def _score(
         self, round: int, participants: Ints
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8], dict[int, Evaluation]]:
+    ) -> tuple[Floats, npt.NDArray[np.uint8], dict[int, Evaluation]]:
         """Score the new models and digest every hosted client's parameters.
 
         Returns a row for every client, what travels of their graphs, and what was found of each that was
@@ -114,17 +110,11 @@ class Evaluator:
     def _is_due(self, round: int) -> bool:
         return (round + 1) % self._case.evaluation.every == 0 or round + 1 == self._case.rounds
 
-    def _sum(
-        self,
-        round: int,
-        participants: Ints,
-        rows: npt.NDArray[np.float64],
-        outcomes: Mapping[int, Evaluation],
-        counts: Totals,
-    ) -> None:
+    def _sum(self, round: int, participants: Ints, rows: Floats, outcomes: Mapping[int, Evaluation]) -> None:
         """Sum the hosted clients' scores with the others', and take them out of the rows that travel.
 
-        Only that a client's losses are not finite stays: it ends the run.
+        Only that a client's losses are not finite stays: it ends the run. Where values of single clients are
+        recorded, nothing is summed.
 
         Parameters
         ----------
@@ -134,8 +124,9 @@ class Evaluator:
             Changed in place.
         outcomes : mapping of int to Evaluation
             Of the hosted clients that were scored.
-        counts : Totals
         """
+        if self._counts is None:
+            return
         found = {}
         for row, number in zip(rows, self._states.clients, strict=True):
             row[:_EVALUATED], row[_DIGEST:] = 0.0, 0.0
@@ -150,7 +141,7 @@ class Evaluator:
             everybody = self._case.evaluation.clients == "all"
             clients = np.arange(len(self._held_out)) if everybody else participants
             with self._meter.phase("communicate"):
-                self.totals = counts.sums(clients, found)
+                self.totals = self._counts.sums(clients, found)
 
     def _first_lost(self, closing: Gathered) -> int:
         """Return the first client that was scored and has no finite loss, or vector; -1 if there is none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,47 +21,73 @@ from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
 from fedmpi.exchange import links
 from fedmpi.exchange.dropouts import Dropouts
+from fedmpi.exchange.energy import Energy
 from fedmpi.heterogeneity.leakage import leakage
+from fedmpi.metrics.metric import Metric
 from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.programs.hooks import Hooks
+from fedmpi.runs.notices import remarks_of
 from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 
 
-def fields_of(case: Case, hooks: Hooks, federation: Federation) -> tuple[Field, ...]:
-    """Return the fields of the record that this case has beside those of all."""
-    own = (*links.fields_of(case, hooks), *_place_fields(federation))
-    added = _reduction_fields(case, federation.num_clients)
-    return (*hooks.fields(), *federation.task.fields, *own, *added)
+@dataclass(frozen=True)
+class Contents:
+    """What a record begins with beside the configuration.
+
+    Attributes
+    ----------
+    clients : tuple of str
+    partition : mapping
+        Arrays that say who holds which data.
+    extra : tuple of Field
+        Fields of the record beyond the common ones.
+    metrics : tuple of Metric
+        By which the run is judged; the headline first.
+    """
+
+    clients: tuple[str, ...]
+    partition: Mapping[str, npt.NDArray[Any]]
+    extra: tuple[Field, ...]
+    metrics: tuple[Metric, ...]
 
 
-def _place_fields(federation: Federation) -> tuple[Field, ...]:
-    """Return the field that says who had a place, where clients are sampled from a population."""
-    return () if federation.partition.population is None else (CLIENT_ID,)
+def contents_of(
+    case: Case,
+    hooks: Hooks,
+    federation: Federation,
+    table: PartitionTable,
+    digests: Mapping[str, str],
+    energy: Energy,
+) -> Contents:
+    """Return what the record begins with."""
+    added = (
+        *hooks.fields(),
+        *federation.task.fields,
+        *links.fields_of(case, hooks),
+        *(() if federation.partition.population is None else (CLIENT_ID,)),
+        *Dropouts(case.reduction.dropouts, case.seed, federation.num_clients).fields,
+        *(secure_fields() if case.reduction.secret else ()),
+        *energy.fields,
+    )
+    partition = _stored_partition(federation, table, digests)
+    return Contents(table.clients, partition, added, federation.task.metrics)
 
 
-def _reduction_fields(case: Case, num_clients: int) -> tuple[Field, ...]:
-    """Return the fields of the record that dropouts and secure sums add."""
-    added = Dropouts(case.reduction.dropouts, case.seed, num_clients).fields
-    return (*added, *(secure_fields() if case.reduction.secret else ()))
-
-
-def stored_partition(
+def _stored_partition(
     federation: Federation, table: PartitionTable, digests: Mapping[str, str]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return what the record holds of the partition: who has what, twins of test graphs, data digests."""
     twins = leakage(federation.partition.trained, federation.raws).clients[: federation.num_clients]
-    population = federation.partition.population
-    refused = federation.raws[0].refused
+    arrays = table.arrays()
+    if refused := federation.raws[0].refused:
+        arrays["refused"] = np.array(refused)
+    if (population := federation.partition.population) is not None:
+        arrays |= {"population": np.array(population.size), "pool_index": population.pool}
+    if (public := federation.partition.public) is not None:
+        arrays["public_index"] = public
     return {
-        **table.arrays(),
-        **({"refused": np.array(refused)} if refused else {}),
-        **(
-            {}
-            if population is None
-            else {"population": np.array(population.size), "pool_index": population.pool}
-        ),
-        **({} if federation.partition.public is None else {"public_index": federation.partition.public}),
+        **arrays,
         **federation.task.partition(),
         "test_twin_own": np.concatenate([client.own for client in twins]).astype(np.uint8),
         "test_twin_other": np.concatenate([client.other for client in twins]).astype(np.uint8),
@@ -69,9 +96,15 @@ def stored_partition(
 
 
 def facts_of(
-    case: Case, world: World, federation: Federation, states: States, hooks: Hooks
+    case: Case, world: World, federation: Federation, states: States, hooks: Hooks, table: PartitionTable
 ) -> dict[str, Any]:
     """Return what the provenance says beside the environment: ranks, placement, sizes, device."""
+    counted = any(is_counted(flops) for flops in federation.flops.values())
+    of_root: dict[str, Any] = {"constants": {}, "remarks": []}
+    if world.is_root:
+        # No part of the results: they are the same, whatever they are held against.
+        of_root["constants"] = by_client(case, federation.task, federation.raws, federation.partition)
+        of_root["remarks"] = remarks_of(case, hooks, table)
     return {
         "mpi": world.describe(describe(states.device)),
         "rank_of_client": states.hosts.tolist(),
@@ -79,18 +112,11 @@ def facts_of(
         "parameters": states.num_parameters(),
         "shared_parameters": states.size,
         "communicates": hooks.communicates,
-        "model_flops": COUNTED if _counted(federation) else BY_FORMULA,
+        "model_flops": COUNTED if counted else BY_FORMULA,
         "torch_threads": torch.get_num_threads(),
         "device": describe(states.device),
-        # No part of the results: they are the same, whatever they are held against.
-        "constants": by_client(case, federation.task, federation.raws, federation.partition)
-        if world.is_root
-        else {},
+        **of_root,
     }
-
-
-def _counted(federation: Federation) -> bool:
-    return any(is_counted(flops) for flops in federation.flops.values())
 
 
 def digests_of(case: Case, source: DataSource, federation: Federation) -> dict[str, str]:

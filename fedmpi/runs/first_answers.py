@@ -28,10 +28,9 @@ from fedmpi.programs.position import Position
 from fedmpi.store.schema import CLIENT_ID, GENERATED_NODES, MEASUREMENTS, RESULTS
 from fedmpi.tasks.base import Task
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what is refused before MPI starts must not import it
     from torch.nn import Module
 
-if TYPE_CHECKING:  # what is refused before MPI starts must not import it
     from fedmpi.comm.world import World
 
 Tensors = dict[str, tuple[int, ...]]
@@ -58,11 +57,7 @@ def check_start(case: Case, hooks: Hooks, federation: Federation, world: World) 
     """
     mine = world.together(partial(_answers, case, hooks, federation))
     own = {field.name for field in hooks.fields()}
-    others = (
-        *federation.task.fields,
-        CLIENT_ID,
-        *links.fields_of(case, hooks),
-    )
+    others = (*federation.task.fields, CLIENT_ID, *links.fields_of(case, hooks))
     if taken := sorted(own & {field.name for field in others}):
         raise BadInput(
             f'algorithm {hooks.name}: hook fields names a field "{taken[0]}", which exists already: rename it'
@@ -101,23 +96,17 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
             "messages": digest(*(_declared(case, hooks, each) for each in _classes(federation))),
             "fields": digest(hooks.fields()),
             "examples": digest(*_predicted(federation)),
-            **{flag: digest(_in_order(getattr(hooks, flag))) for flag in FLAGS},
         }
+        for flag in FLAGS:
+            value = getattr(hooks, flag)  # a set's text differs between processes
+            answers[flag] = digest(sorted(value) if isinstance(value, frozenset) else value)
         names = [split.name for split in federation.partition.clients]
         shared = _shared(case, hooks, names, federation.shapes)
         _refuse_unfit(case, hooks, federation, shared)
-        return {
-            **answers,
-            "shares": digest(shared),
-            "memory": digest(*_kept(case, hooks, federation, shared)),
-        }
+        kept = digest(*_kept(case, hooks, federation, shared))
+        return {**answers, "shares": digest(shared), "memory": kept}
     except RankFailed as error:
         raise BadInput(str(error)) from error
-
-
-def _in_order(flag: object) -> object:
-    """Return a flag whose text is the same in every process."""
-    return sorted(flag) if isinstance(flag, frozenset) else flag
 
 
 def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tensors) -> None:
@@ -255,14 +244,19 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
     BadInput
         None leaves, or one of them is not the same for all.
     """
-    by_shape = {shape: _leaving(case, hooks, shape) for shape in dict.fromkeys(shapes)}
+    tensors = {
+        shape: _floats(network_of(case.objective, case.model, shape)) for shape in dict.fromkeys(shapes)
+    }
+    by_shape = {
+        shape: {name: size for name, size in found.items() if hooks.shares(name, case.share)}
+        for shape, found in tensors.items()
+    }
     first = by_shape[shapes[0]]
     if not first:
         raise BadInput(
             f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share; share one"
         )
-    module = network_of(case.objective, case.model, shapes[0])
-    if not hooks.reads_share and len(first) == len(_floats(module)):
+    if not hooks.reads_share and len(first) == len(tensors[shapes[0]]):
         raise BadInput(
             f"algorithm {hooks.name}: every layer of model {case.model.name} is shared: choose "
             "a model with layers that it keeps on the clients (docs/algorithms.md)"
@@ -279,17 +273,11 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
     return first
 
 
-def _leaving(case: Case, hooks: Hooks, shape: Shape) -> Tensors:
-    tensors = _floats(network_of(case.objective, case.model, shape))
-    return {name: size for name, size in tensors.items() if hooks.shares(name, case.share)}
-
-
 def _floats(module: Module) -> Tensors:
     """Return the tensors of a network that may leave a client."""
-    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     return {
         name: tuple(tensor.shape)
-        for name, tensor in tensors.items()
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]
         if tensor.is_floating_point() and not name.startswith(FROZEN)
     }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from fedmpi.comm.world import World
 from fedmpi.errors import FedmpiError, RunFailed
@@ -30,68 +29,54 @@ class LockedFolder:
 
     def __init__(self, folder: Path, world: World, where: Position) -> None:
         self.path, self._world, self._where = folder, world, where
-        self._lock = FolderLock(folder)
-        self._record: RunRecord | None = None
+        self.lock = FolderLock(folder)
+        self.record: RunRecord | None = None
+        """The record that was made or opened in the folder."""
         self.given_up = False
         """Whether a failure in `writing`, which has been reported, ends the job."""
 
     def __enter__(self) -> Self:
-        self._lock.__enter__()
-        if self._lock.former_may_live:  # it may be stopped between its check and its write
+        self.lock.__enter__()
+        if self.lock.former_may_live:  # it may be stopped between its check and its write
             for name in (events.NAME, runfile.NAME):
                 disk.detach(self.path / name)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         try:
-            if self._record is not None:
-                self._silence_if_lost()
-                self._record.close()
+            self._close()
         finally:
-            self._lock.__exit__(kind, error, trace)
-
-    @property
-    def lock(self) -> tuple[str, str]:
-        """Token and text of the lock."""
-        return self._lock.token, self._lock.text
-
-    @property
-    def record(self) -> RunRecord:
-        """The record in the folder, for reading, after `keep`."""
-        assert self._record is not None
-        return self._record
-
-    def keep(self, record: RunRecord) -> None:
-        """Take the record that was made or opened in the folder; once."""
-        assert self._record is None
-        self._record = record
+            self.lock.__exit__(*error)
 
     @contextmanager
     def writing(self) -> Iterator[RunRecord]:
         """Return a context in which the folder may be written; what fails in it ends the whole job."""
+        assert self.record is not None
         self._where.writing = True
         try:
             self.confirm()
             yield self.record
         except FedmpiError as error:
             self.given_up = True
-            self._silence_if_lost()
-            self.record.finish("failed", str(error))
-            self.record.close()
+            self._close(str(error))
             self._world.fail(error)
         finally:
             self._where.writing = False
 
     def confirm(self) -> None:
         """Raise RunFailed unless the folder is still this process's."""
-        if self._lock.lost():
+        if self.lock.lost():
             raise taken_over(self.path)
 
-    def _silence_if_lost(self) -> None:
-        if self._lock.lost():
+    def _close(self, failure: str = "") -> None:
+        """Close the record, as failed if there is a reason; nothing is written where the lock is lost."""
+        if self.record is None:
+            return
+        if self.lock.lost():
             self.record.silence()
+        if failure:
+            self.record.finish("failed", failure)
+        self.record.close()
 
 
 def taken_over(folder: Path) -> RunFailed:

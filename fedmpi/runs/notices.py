@@ -7,6 +7,7 @@ from typing import Any
 
 from fedmpi.case.schema import Case
 from fedmpi.comm.settings import shared_cores, shared_devices
+from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
 from fedmpi.models.counted import COUNTED
 from fedmpi.partition.table import PartitionTable
@@ -14,32 +15,26 @@ from fedmpi.programs.hooks import Hooks
 
 
 def notices_of(
-    case: Case,
-    hooks: Hooks,
-    source: DataSource,
-    workers: Sequence[int],
-    table: PartitionTable,
-    facts: Mapping[str, Any],
+    case: Case, source: DataSource, world: World, table: PartitionTable, facts: Mapping[str, Any], notice: str
 ) -> Iterator[str]:
-    """Yield warnings about ranks and cores, then remarks about algorithm, clients, FLOPs and data.
+    """Yield warnings about ranks and cores, then remarks about algorithm, clients, FLOPs, data and record.
 
     Parameters
     ----------
     case : Case
-    hooks : Hooks
-        The algorithm's.
     source : DataSource
         Of the case's datasets.
-    workers : sequence of int
-        Ranks that may host clients.
+    world : World
     table : PartitionTable
     facts : mapping
-        What `facts_of` and `remarks_of` returned.
+        What `facts_of` returned.
+    notice : str
+        What there is to say of the record; may be empty.
     """
-    yield from _about_ranks(case, workers, facts)
-    if len(table.clients) == 1 and hooks.communicates and table.partition.population is None:
+    yield from _about_ranks(case, world.workers(shared=case.shared), facts)
+    if len(table.clients) == 1 and facts["communicates"] and table.partition.population is None:
         yield "warning: one client, so nothing is federated; fedmpi options partition shows how to have more"
-    yield from (f"{hooks.name}: {text}" for text in facts["remarks"])
+    yield from (f"{case.algorithm.name}: {text}" for text in facts["remarks"])
     if (population := table.partition.population) is not None:
         yield (
             f"each round samples {len(table.sizes):,} of {population.size:,} clients; a row stands for a "
@@ -50,6 +45,8 @@ def notices_of(
     for member in source.members(case.dataset.name):
         if refused := source.refused_of(member):
             yield f"{member}: {len(refused)} rows of its file are left out; partition/refused names them"
+    if notice:
+        yield notice
 
 
 def remarks_of(case: Case, hooks: Hooks, table: PartitionTable) -> list[str]:

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from fedmpi.algorithms.program import Ints
 from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
 from fedmpi.client import training
-from fedmpi.client.deltas import Delta, on_host
+from fedmpi.client.deltas import Delta, Row, on_host
 from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.comm.world import World
@@ -21,7 +22,7 @@ from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
-from fedmpi.exchange.energy import Energy
+from fedmpi.exchange.energy import NOTHING, Energy
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import ClientTable, Gathered
 from fedmpi.exchange.meter import Meter
@@ -35,12 +36,9 @@ from fedmpi.programs.hooks import Hooks
 from fedmpi.runs import evaluation
 from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.evaluation import Evaluator
-from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.runs.reporting import Found, Reporter, RoundReport
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import SECURE_STEPS
-
-Ints = npt.NDArray[np.int64]
 
 
 class Rounds:
@@ -66,7 +64,7 @@ class Rounds:
         world: World,
         federation: Federation,
         states: States,
-        energy: Energy | None = None,
+        energy: Energy = NOTHING,
     ) -> None:
         self.case, self.algorithm, self.world, self.states = case, algorithm, world, states
         self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
@@ -83,10 +81,9 @@ class Rounds:
         may_leave, places = self._dropouts.possible, (clients, sampled)
         self._chain = Chain(case, algorithm, world, states, self.meter, *places, announces=may_leave)
         self.exchange, self._answers = self._chain.exchange, self._chain.answers(federation.weights)
-        layouts = states.messages, states.tells
         domains = domains_of([federation.raws[each.dataset].name for each in federation.partition.clients])
         known = Clients(federation.weights, self.weights, domains, states.trained, states.size)
-        self._planner = Planner(case, algorithm, layouts, known)
+        self._planner = Planner(case, algorithm, (states.messages, states.tells), known)
         sizes = np.full(federation.num_clients, states.messages.nbytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
@@ -95,17 +92,7 @@ class Rounds:
         scored = self._chain.totals(evaluation.COUNTS)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
         self._reporter = Reporter(case, algorithm, states, self._evaluator, self._chain, self.meter)
-        self._totals: list[int] | None = None
         self._prepared: Prepared | None = None
-        self._sampled: Ints | None = None
-
-    def refuse_unfit_server(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Raise Unfit unless `begin` can take these arrays of a checkpoint's server; on rank 0."""
-        refuse_unfit_server(arrays, self.server_state())
-
-    def refuse_unfit_states(self, states: Mapping[int, npt.NDArray[np.float32]]) -> None:
-        """Raise Unfit unless `begin` can take these states of the hosted clients."""
-        refuse_unfit_states(states, self.states.layouts())
 
     def begin(self, saved: Saved | None) -> None:
         """Start all clients from the server's model, or from a checkpoint."""
@@ -168,48 +155,37 @@ class Rounds:
         TooFewLeft
             On every rank, if the case asks for it.
         """
+        found = self._begin_round(round)
+        trained = self._train(round, found.working, found.steps)
+        found.trained = self._reported(stop, found.participants, trained)
+        plan = self._decide(found, trained.deltas, checkpoint)
+        if plan.lost_client >= 0:
+            raise self._diverged(round - 1, plan.lost_client)
+        if plan.failed_client >= 0:
+            raise self._diverged(round, plan.failed_client)
+        self.exchange.regroup(self.group, plan.group)
+        self.group = plan.group
+        self._average(plan, found.participants, trained.deltas)
+        self._tell()
+        found.notes = self._lost_sums(plan, found.participants)
+        if self._counts is not None:
+            with self.meter.phase("communicate"):
+                found.totals = self._counts.sums(found.participants, trained.counts)
+        found.closing = self._evaluator.run(round, found.working)
+        if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
+            self._refuse_lost_scores(round)
+        return plan, self._reporter.report(found, self.group, self._planner.decided, self._prepared)
+
+    def _begin_round(self, round: int) -> Found:
+        """Draw who takes part, and of them who trains (step 1)."""
         self.algorithm.begin_round(round)
-        self._sampled = self.states.draw(self.case.seed, round)
+        sampled = self.states.draw(self.case.seed, round)
         participants = self.algorithm.participants(
             self.case.seed, round, len(self.names), self.case.participation
         )
         steps = self._dropouts.of(round) if self._dropouts.possible else None
         working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
-        trained = self._train(round, working, steps)
-        gathered = self._reported(stop, participants, trained)
-        plan = self._decide(round, gathered, participants, working, steps, trained.deltas, checkpoint)
-        if plan.lost_client >= 0:
-            raise self._diverged(round - 1, plan.lost_client)
-        if plan.failed_client >= 0:
-            raise self._diverged(round, plan.failed_client)
-        decided = self._planner.decided
-        self.exchange.regroup(self.group, plan.group)
-        self.group = plan.group
-        self._average(plan, participants, trained.deltas)
-        self._tell()
-        notes = self._lost_sums(plan, participants)
-        if self._counts is not None:
-            with self.meter.phase("communicate"):
-                self._totals = self._counts.sums(participants, trained.counts)
-        closing = self._evaluator.run(round, working)
-        if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
-            self._refuse_lost_scores(round)
-        report = None
-        if gathered is not None and closing is not None and self._evaluator.lost < 0:
-            found = Found(
-                participants=participants,
-                working=working,
-                group=self.group,
-                trained=gathered,
-                closing=closing,
-                steps=steps,
-                totals=self._totals,
-                sampled=self._sampled,
-                recorded={} if decided is None else decided.recorded,
-                notes=notes,
-            )
-            report = self._reporter.report(round, found, self._prepared)
-        return plan, report
+        return Found(round, participants, working, steps, sampled)
 
     def _train(self, round: int, working: Ints, steps: Ints | None) -> training.Trained:
         """Train this rank's participants; the chain then alters what they send (step 2)."""
@@ -246,8 +222,8 @@ class Rounds:
     def _alter(self, round: int, participants: Ints, trained: training.Trained, steps: Ints | None) -> None:
         """Have the chain change what they send."""
 
-        def received(client: int) -> npt.NDArray[np.float32]:
-            model: npt.NDArray[np.float32] = on_host(self.exchange.models[int(self.group[client])])
+        def received(client: int) -> Row:
+            model: Row = on_host(self.exchange.models[int(self.group[client])])
             return model
 
         places = {number: place for place, number in enumerate(self.clients)}
@@ -275,34 +251,23 @@ class Rounds:
         if verdict[0] >= 0:
             raise self._diverged(round, int(verdict[0]))
 
-    def _decide(
-        self,
-        round: int,
-        gathered: Gathered | None,
-        participants: Ints,
-        working: Ints,
-        steps: Ints | None,
-        deltas: Mapping[int, Delta],
-        checkpoint: bool,
-    ) -> RoundPlan:
+    def _decide(self, found: Found, deltas: Mapping[int, Delta], checkpoint: bool) -> RoundPlan:
         """Have rank 0 make the round's plan, and answer on all ranks what its program asks for (step 4)."""
         plans, answer, message = None, None, np.empty(self._planner.size, np.int64)
-        if gathered is not None:
-            lost = self._evaluator.lost
-            plans = self._planner.plans(
-                round, self.group, gathered, working, lost=lost, checkpoint=checkpoint
-            )
+        if found.trained is not None:
+            now = found.round, self.group, found.trained, found.working
+            plans = self._planner.plans(*now, lost=self._evaluator.lost, checkpoint=checkpoint)
         while True:
             if plans is not None:
                 with self.meter.phase("server"):
                     message = plans.send(answer).pack()
             with self.meter.phase("communicate" if self.world.is_root else "wait"):
                 self.world.collectives.bcast(message, "plan")
-            plan = replace(RoundPlan.unpack(message, len(self.names)), steps=steps)
+            plan = replace(RoundPlan.unpack(message, len(self.names)), steps=found.steps)
             if not plan.request:
                 return plan
             with self.meter.phase("server" if self.world.is_root else "wait"):
-                answer = self._answers.answer(plan, participants, deltas)
+                answer = self._answers.answer(plan, found.participants, deltas)
 
     def _average(self, plan: RoundPlan, participants: Ints, deltas: dict[int, Delta]) -> None:
         """Take steps 5 to 7: new group models, and from them the shared part of every hosted client."""
@@ -316,15 +281,16 @@ class Rounds:
             moves = {} if self._planner.decided is None else self._planner.decided.moves
             self.exchange.run(plan, participants, weights, deltas, moves)
             moves.clear()
-            models: dict[int, torch.Tensor] = {}
-            of_client: dict[int, torch.Tensor] = {}
-            for number in self.clients:
-                group = int(plan.group[number])
-                if "groups" in self.algorithm.decides and not self.exchange.survivors.get(group):
-                    continue  # the group is new: there is no model before, and its clients keep their own
-                if group not in models:
-                    models[group] = torch.as_tensor(self.exchange.models[group]).to(self.states.device)
-                of_client[number] = models[group]
+            groups = {number: int(plan.group[number]) for number in self.clients}
+            if (
+                "groups" in self.algorithm.decides
+            ):  # where all are new: without a sum clients keep their models
+                groups = {n: group for n, group in groups.items() if self.exchange.survivors.get(group)}
+            models = {
+                group: torch.as_tensor(self.exchange.models[group]).to(self.states.device)
+                for group in dict.fromkeys(groups.values())
+            }
+            of_client = {number: models[group] for number, group in groups.items()}
             for clients in self.states.groups:
                 clients.receive(of_client)
 

@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from fedmpi.case.schema import LinkOptions
 from fedmpi.client.training import LOSS_UNIT
-from fedmpi.exchange.messages import Gathered
+from fedmpi.exchange.messages import Floats, Gathered, Ints
 from fedmpi.store.schema import Field
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Rows = dict[str, npt.NDArray[Any]]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,6 @@ from fedmpi.client.federation import Federation, assemble, deal, load
 from fedmpi.client.states import States
 from fedmpi.client.warm_up import warm_up, warm_up_anew
 from fedmpi.clock import Stopwatch
-from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.selftest import check_device_buffers
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
@@ -34,17 +34,17 @@ from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
+from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.dry_call import try_out
-from fedmpi.runs.facts import digests_of, facts_of, fields_of, stored_partition
+from fedmpi.runs.facts import contents_of, digests_of, facts_of
 from fedmpi.runs.first_answers import check_start
-from fedmpi.runs.notices import notices_of, remarks_of
+from fedmpi.runs.notices import notices_of
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.run_folder import Opening, RunFolder
 from fedmpi.runs.signals import StopRequest
 from fedmpi.runs.watchdog import Watchdog
 from fedmpi.store import runfile
-from fedmpi.store.provenance import collect
 from fedmpi.store.schema import PREPARATION_SECONDS
 from fedmpi.store.transcript import Transcript
 
@@ -81,6 +81,9 @@ class Observer(Protocol):
     def note(self, text: str) -> None:
         """Show a line to the user."""
 
+
+Note = Callable[[str], None]
+"""Shows a line to the user, from rank 0."""
 
 _PATIENCE_S = 3.0
 """Seconds of compilation after which the user gets a line about it."""
@@ -128,82 +131,73 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     where = Position()
     transcript = None if job.audit is None else Transcript(lambda: where.round, job.audit)
     world.collectives.listener = transcript
+    run_folder = RunFolder(job.case, job.folder, world, where, transcript)
     try:
-        with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world):
-            _run(job, world, observer, stop, where, transcript)
+        with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world), run_folder:
+            world.agree(partial(_set_arithmetic, job.case))
+            world.agree(partial(_prepare, job))
+            _run(job, world, observer, stop, where, run_folder)
     finally:
         world.collectives.listener = None
 
 
 def _run(
-    job: Job,
-    world: World,
-    observer: Observer,
-    stop: StopRequest,
-    where: Position,
-    transcript: Transcript | None,
+    job: Job, world: World, observer: Observer, stop: StopRequest, where: Position, run_folder: RunFolder
 ) -> None:
-    case = job.case
-    world.agree(partial(_set_arithmetic, case))
-    world.agree(partial(_prepare, job))
-    federation, table = world.together(lambda: _federation(job))
+    case, note = job.case, observer.note if world.is_root else _unheard
+    federation, table = world.together(partial(_federation, job))
     hooks = Hooks(job.algorithm, federation.num_clients, where)
-    with RunFolder(case, job.folder, world, where, transcript) as run_folder:
-        check_start(case, hooks, federation, world)
-        digests = digests_of(case, job.source, federation) if world.is_root else {}
-        partition = stored_partition(federation, table, digests) if world.is_root else {}
-        task = federation.task
-        energy = find_energy(case, world)
-        fields = (*fields_of(case, hooks, federation), *energy.fields)
-        begun = world.agree(lambda: job.resume and (job.folder / runfile.NAME).exists())
-        tried = hooks.is_plugin and not begun
-        states = _states(job, hooks, world, federation, observer) if tried else None
-        if states is not None:
-            world.together(partial(try_out, case, job.algorithm, states, where))
-        opening = run_folder.open(table.clients, partition, fields, task.metrics, resume=job.resume)
-        if opening.first_round >= case.rounds:
-            if world.is_root:
-                observer.note(opening.notice)
-            return
-        states = states or _states(job, hooks, world, federation, observer)
-        _test_buffers(case, world, states, observer)
-        rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
-        saved = run_folder.find_checkpoint(rounds)
-        if saved is not None:
-            opening = replace(opening, first_round=saved.rounds, from_checkpoint=True)
-        if opening.first_round >= case.rounds:  # killed after its last checkpoint
-            run_folder.finish("complete")
-            return
-        rounds.begin(saved)
-        prepared = _prepare_clients(rounds, federation, stop, observer, again=saved is not None)
-        del saved  # the clients hold it now
-        if world.is_root:
-            hooks.warm_up()
-            task.warm_up()
-        remarks = remarks_of(case, hooks, table) if world.is_root else []
-        known = {"energy": energy.describe(), "datasets": digests, "remarks": remarks}
-        facts = {**facts_of(case, world, federation, states, hooks), **prepared, **known}
-        del federation  # with it all data but what the hosted clients hold
-        provenance = collect(facts, job.checkout) if world.is_root else {}
-        stop.begin()
-        if transcript is not None:
-            transcript.begin(world.size, facts["rank_of_client"])
-        run_folder.begin_attempt(opening.first_round, list(NAMES), provenance)
-        if world.is_root:
-            observer.begin(case, task.metrics, table, opening, facts)
-            workers = world.workers(shared=case.shared)
-            for line in notices_of(case, hooks, job.source, workers, table, facts):
-                observer.note(line)
-            if opening.notice:
-                observer.note(opening.notice)
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
-            _loop(rounds, run_folder, stop, observer, opening.first_round)
+    check_start(case, hooks, federation, world)
+    digests = digests_of(case, job.source, federation) if world.is_root else {}
+    energy = find_energy(case, world)
+    contents = contents_of(case, hooks, federation, table, digests, energy) if world.is_root else None
+    states = _tried_out(job, hooks, world, federation, note)
+    opening = run_folder.open(contents, resume=job.resume)
+    if opening.first_round >= case.rounds:
+        note(opening.notice)
+        return
+    states = states or _states(case, hooks, world, federation, note)
+    _test_buffers(case, world, states, note)
+    rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
+    saved = run_folder.find_checkpoint(rounds)
+    if saved is not None:
+        opening = replace(opening, first_round=saved.rounds, from_checkpoint=True)
+    if opening.first_round >= case.rounds:  # killed after its last checkpoint
+        run_folder.finish("complete")
+        return
+    begun = _begin(rounds, federation, saved, stop, note)
+    known = {**begun, "energy": energy.describe(), "datasets": digests}
+    facts = facts_of(case, world, federation, states, hooks, table) | known
+    metrics = federation.task.metrics
+    del saved, federation  # with them all data but what the hosted clients hold
+    stop.begin()
+    run_folder.begin_attempt(opening.first_round, facts, job.checkout)
+    if world.is_root:
+        observer.begin(case, metrics, table, opening, facts)
+        for line in notices_of(case, job.source, world, table, facts, opening.notice):
+            note(line)
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
+        _loop(rounds, run_folder, stop, observer, opening.first_round)
 
 
-def _states(job: Job, hooks: Hooks, world: World, federation: Federation, observer: Observer) -> States:
+def _unheard(text: str) -> None:
+    """Drop a line of a rank other than 0."""
+
+
+def _tried_out(job: Job, hooks: Hooks, world: World, federation: Federation, note: Note) -> States | None:
+    """Return this rank's clients once a plug-in was tried on them; None where none is, or a run goes on."""
+    begun = world.agree(lambda: job.resume and (job.folder / runfile.NAME).exists())
+    if begun or not hooks.is_plugin:
+        return None
+    states = _states(job.case, hooks, world, federation, note)
+    world.together(partial(try_out, job.case, job.algorithm, states, hooks.where))
+    return states
+
+
+def _states(case: Case, hooks: Hooks, world: World, federation: Federation, note: Note) -> States:
     """Return this rank's clients, once their kernels are compiled."""
-    _compile(job.case, world, observer)
-    return world.together(partial(States, job.case, hooks, world, federation, state_of(job.case)))
+    _compile(case, world, note)
+    return world.together(partial(States, case, hooks, world, federation, state_of(case)))
 
 
 def _set_arithmetic(case: Case) -> None:
@@ -219,47 +213,48 @@ def _set_arithmetic(case: Case) -> None:
         raise BadInput('subnormals = "flushed": this processor cannot flush them; use "kept"')
 
 
-def _prepare_clients(
-    rounds: Rounds, federation: Federation, stop: StopRequest, observer: Observer, *, again: bool
-) -> dict[str, Any]:
-    """Run the clients' programs before round 1, if there are any; return what the provenance says of them."""
-    name, is_root = rounds.algorithm.name, rounds.world.is_root
-    if rounds.algorithm.prepares and is_root:
-        observer.note(f"{name}: clients work together before round 1")
-    prepared = rounds.prepare(federation, stop, again=again)
-    if prepared is None:
-        return {}
-    if is_root:
+def _begin(
+    rounds: Rounds, federation: Federation, saved: Saved | None, stop: StopRequest, note: Note
+) -> dict[str, float]:
+    """Start clients and server, and run the clients' programs before round 1, if there are any.
+
+    Returns what the provenance says of the programs.
+    """
+    rounds.begin(saved)
+    hooks, facts = rounds.algorithm, dict[str, float]()
+    if hooks.prepares:
+        note(f"{hooks.name}: clients work together before round 1")
+    prepared = rounds.prepare(federation, stop, again=saved is not None)
+    if prepared is not None:
         nodes = f", and added {prepared.nodes.sum():,} nodes to their graphs" if prepared.nodes.any() else ""
-        observer.note(f"{name}: they took {prepared.seconds:.0f} s{nodes}")
-    return {PREPARATION_SECONDS: prepared.seconds}
+        note(f"{hooks.name}: they took {prepared.seconds:.0f} s{nodes}")
+        facts[PREPARATION_SECONDS] = prepared.seconds
+    if rounds.world.is_root:
+        hooks.warm_up()
+        federation.task.warm_up()
+    return facts
 
 
-def _test_buffers(case: Case, world: World, states: States, observer: Observer) -> None:
+def _test_buffers(case: Case, world: World, states: States, note: Note) -> None:
     """Test MPI on device memory, where the case uses it."""
-    if case.reduction.buffers == "host":
-        return
-    if world.is_root:
-        observer.note('testing device buffers; if the run ends here, use reduction.buffers = "host"')
-    line = world.together(partial(check_device_buffers, world, states.device))
-    if world.is_root:
-        observer.note(line)
+    if case.reduction.buffers != "host":
+        note('testing device buffers; if the run ends here, use reduction.buffers = "host"')
+        note(world.together(partial(check_device_buffers, world, states.device)))
 
 
-def _compile(case: Case, world: World, observer: Observer) -> None:
+def _compile(case: Case, world: World, note: Note) -> None:
     """Have rank 0 compile the kernels, once per machine, and the other ranks take them from its cache."""
     watch, saved = Stopwatch(), jit.num_saved()
     text = f"preparing the kernels of {case.model.name}: the first time on a machine it can take some minutes"
-    notice = threading.Timer(_PATIENCE_S, observer.note, [text])
+    notice = threading.Timer(_PATIENCE_S, note, [text])
     notice.daemon = True
-    if world.is_root:
-        notice.start()
+    notice.start()
     try:
         world.agree(partial(warm_up_anew, case))
     finally:
         notice.cancel()
-    if world.is_root and jit.num_saved() > saved:
-        observer.note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
+    if jit.num_saved() > saved:
+        note(f"compiled the kernels in {watch.wall:.0f} s; they are kept for the next run")
     world.together(partial(warm_up, case))
 
 

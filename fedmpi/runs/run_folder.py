@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,21 @@ import numpy.typing as npt
 from fedmpi import NUMERICS_VERSION
 from fedmpi.case.folders import holds_run, refuse_other_config
 from fedmpi.case.schema import Case
+from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.world import World
 from fedmpi.errors import BadInput, FedmpiError, Interrupted, RankFailed, RunFailed
-from fedmpi.metrics.metric import Metric
 from fedmpi.programs.position import Position
 from fedmpi.runs.checkpoints import Checkpoints, Saved
+from fedmpi.runs.facts import Contents
+from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.runs.locked_folder import LockedFolder, taken_over
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
 from fedmpi.store import embeddings
 from fedmpi.store.checkpoint import Meta, Unfit
 from fedmpi.store.lock import is_held
+from fedmpi.store.provenance import collect
 from fedmpi.store.record import RunRecord
-from fedmpi.store.schema import Field
 from fedmpi.store.transcript import Transcript
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -59,17 +60,12 @@ class RunFolder:
     folder : Path
     world : World
     where : Position
-    transcript : Transcript, optional
+    transcript : Transcript or None
         Of an audit; rank 0's is written with the rounds.
     """
 
     def __init__(
-        self,
-        case: Case,
-        folder: Path,
-        world: World,
-        where: Position,
-        transcript: Transcript | None = None,
+        self, case: Case, folder: Path, world: World, where: Position, transcript: Transcript | None
     ) -> None:
         self._case, self._folder, self._world, self._where = case, folder, world, where
         self._transcript = transcript
@@ -80,9 +76,7 @@ class RunFolder:
     def __enter__(self) -> RunFolder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is not None and self._held is not None and not self._held.given_up:
                 self._finish_after(error)
@@ -99,73 +93,39 @@ class RunFolder:
         elif not isinstance(error, FedmpiError):
             self.finish("failed", f"{type(error).__name__}: {error}")
 
-    def open(
-        self,
-        clients: Sequence[str],
-        partition: Arrays,
-        fields: Sequence[Field],
-        metrics: Sequence[Metric],
-        *,
-        resume: bool,
-    ) -> Opening:
+    def open(self, contents: Contents | None, *, resume: bool) -> Opening:
         """Lock the folder, create or reopen the record; every rank gets the same answer or error.
 
-        The answer is the first round, or the last if there is nothing left to do.
-
-        Parameters
-        ----------
-        clients : sequence of str
-        partition : mapping
-            Arrays that say who holds which data; only rank 0's are read.
-        fields : sequence of Field
-            Fields of the record beyond the common ones.
-        metrics : sequence of Metric
-            By which the run is judged.
+        The answer is the first round, or the last if there is nothing left to do. Rank 0 has the contents.
         """
         token, self._lock_text = self._world.agree(self._lock)
         self._checkpoints = Checkpoints(self._folder, self._world, token)
         self._checkpoints.open()
-        return self._world.agree(lambda: self._open(clients, partition, fields, metrics, resume))
+        return self._world.agree(lambda: self._open(contents, resume))
 
     def _lock(self) -> tuple[str, str]:
         self._locked = self._stack.enter_context(LockedFolder(self._folder, self._world, self._where))
-        return self._locked.lock
+        return self._locked.lock.token, self._locked.lock.text
 
-    def _open(
-        self,
-        clients: Sequence[str],
-        partition: Arrays,
-        fields: Sequence[Field],
-        metrics: Sequence[Metric],
-        resume: bool,
-    ) -> Opening:
+    def _open(self, contents: Contents | None, resume: bool) -> Opening:
         held = self._locked
-        assert held is not None
+        assert held is not None and contents is not None
         if not holds_run(self._folder):
-            record = RunRecord.create(
-                self._folder,
-                config=self._case.config(),
-                clients=clients,
-                rounds=self._case.rounds,
-                partition=partition,
-                extra=fields,
-                metrics=metrics,
-            )
-            held.keep(record)
+            config, rounds = self._case.config(), self._case.rounds
+            held.record = RunRecord.create(self._folder, config=config, rounds=rounds, **vars(contents))
             self._held = held
-            return Opening(0, False, "", frozenset(field.name for field in fields))
+            return Opening(0, False, "", frozenset(field.name for field in contents.extra))
         if not resume:
             raise BadInput(
                 f"{self._folder} holds an unfinished run; add --resume to continue it, "
                 "or choose another folder with --out"
             )
-        record = RunRecord.reopen(self._folder)
-        held.keep(record)
+        record = held.record = RunRecord.reopen(self._folder)
         refuse_other_config(self._case, record.start.config, self._folder)
         if record.status == "complete":
             meanwhile = f"{self._folder}: another process completed it meanwhile"
             return Opening(self._case.rounds, False, record.notice or meanwhile)
-        _refuse_other_data(record, partition, self._folder)
+        _refuse_other_data(record, contents.partition, self._folder)
         self._held = held
         further = frozenset(field.name for field in record.start.extra)
         return Opening(0, False, record.notice or "", further, record.rounds_completed)
@@ -174,16 +134,18 @@ class RunFolder:
         """Return the checkpoint that the run goes on from, if there is one (a collective call)."""
 
         def check(meta: Meta, server: Arrays) -> None:
-            assert self._held is not None
+            assert self._held is not None and self._held.record is not None
             record = self._held.record
             if meta != self._about(record, meta.rounds):
                 raise Unfit("it is another run's")
             if meta.rounds > record.rounds_completed:
                 raise Unfit("it is ahead of the record")
-            rounds.refuse_unfit_server(server)
+            refuse_unfit_server(server, rounds.server_state())
 
-        hosted = list(rounds.clients)
-        return self._checkpoints.find(len(rounds.names), hosted, check, rounds.refuse_unfit_states)
+        def check_states(states: Mapping[int, npt.NDArray[np.float32]]) -> None:
+            refuse_unfit_states(states, rounds.states.layouts())
+
+        return self._checkpoints.find(len(rounds.names), list(rounds.clients), check, check_states)
 
     def _about(self, record: RunRecord, rounds: int) -> Meta:
         start = record.start
@@ -194,11 +156,14 @@ class RunFolder:
             begun=start.time,
         )
 
-    def begin_attempt(self, first_round: int, collectives: Sequence[str], provenance: dict[str, Any]) -> None:
-        """Record the start of this attempt."""
+    def begin_attempt(self, first_round: int, facts: dict[str, Any], checkout: dict[str, Any]) -> None:
+        """Record the start of this attempt, what is known of it, and the source's Git state."""
         if self._held is not None:
+            if self._transcript is not None:
+                self._transcript.begin(self._world.size, facts["rank_of_client"])
+            provenance = collect(facts, checkout)
             with self._held.writing() as record:
-                record.begin_attempt(first_round, self._world.size, collectives, provenance)
+                record.begin_attempt(first_round, self._world.size, NAMES, provenance)
 
     def write(self, report: RoundReport) -> None:
         """Record a round."""

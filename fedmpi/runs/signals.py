@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from fedmpi.comm.interrupt import leave
@@ -48,19 +48,16 @@ class StopRequest:
         """From now on there are rounds to keep: INT, too, waits for the end of the round."""
         self._begun = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        if number == signal.SIGINT and not self._begun:
+        again = self.requested and now - self._since > 1.0
+        if number == signal.SIGINT and (again or not self._begun):
             leave()
-        if self.requested and number == signal.SIGINT and now - self._since > 1.0:
-            leave()
-        if self.requested and number == signal.SIGTERM and now - self._since > 1.0:
+        if number == signal.SIGTERM and again:
             self.insisted = True
         if not self.requested:
             self.requested, self._since = True, now

@@ -5,7 +5,7 @@ import numpy as np
 from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Groups, Plain, Rows
+from fedmpi.exchange.aggregation import Groups, Plain, gather_rows
 from fedmpi.exchange.buffers import Buffers
 
 GROUP, HOSTS = np.array([0, 1, 0, 1]), np.zeros(4, np.int64)
@@ -36,5 +36,5 @@ def test_means_are_those_of_the_groups_asked_for_and_of_their_first_elements():
 
 
 def test_rows_come_by_client_with_as_many_elements_as_travel():
-    found = Rows(World().collectives, HOSTS, 2).gather(np.array([1, 3]), DELTAS)
+    found = gather_rows(World().collectives, HOSTS, np.array([1, 3]), DELTAS, 2)
     assert as_lists(found) == {1: [2.0, 2.0], 3: [8.0, 0.0]}

@@ -11,8 +11,11 @@ import pytest
 from fedmpi import energy
 from fedmpi.analysis.summary import summarise
 from fedmpi.comm.launch import mpiexec
+from fedmpi.comm.world import World
 from fedmpi.config.suite import read
-from fedmpi.exchange.energy import Energy, PhaseEnergy, find
+from fedmpi.exchange.energy import Energy, find
+from fedmpi.exchange.meter import Meter
+from fedmpi.programs.position import Position
 from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
@@ -114,16 +117,19 @@ def test_a_run_may_go_on_where_counters_are_others(run, fedmpi, monkeypatch, fir
     assert ("joules" in found) == first
 
 
+def meter_of(counters, reads):
+    """Return the meter of a rank of a run that counts the host's energy."""
+    counted = Energy(counters, energy.Counters(()), reads, of_host=True, of_devices=False)
+    return Meter(World().collectives, Position(), energy=counted)
+
+
 def test_ranks_that_do_not_read_have_rows_of_the_same_width():
     counters = energy.Counters([Ticking()])
-    reading, silent = (
-        PhaseEnergy(Energy(counters, energy.Counters(()), reads, of_host=True, of_devices=False))
-        for reads in (True, False)
-    )
-    since = reading.host()
-    reading.add("train", "", since)
-    rows = np.stack([reading.row(), silent.row()])
-    assert rows.shape == (2, reading.width) == (2, 7)
+    reading, silent = (meter_of(counters, reads) for reads in (True, False))
+    with reading.phase("train"), silent.phase("train"):
+        pass
+    rows = np.stack([reading.snapshot(), silent.snapshot()])
+    assert rows.shape == (2, reading.width) == (2, silent.width)
     table = reading.table(rows)
     assert np.isnan(table["host_joules"]).tolist() == [False, True]
     assert np.isnan(table["phase_joules"][1]).all()
@@ -131,12 +137,11 @@ def test_ranks_that_do_not_read_have_rows_of_the_same_width():
 
 
 def test_a_phase_inside_another_is_taken_from_it():
-    joules = PhaseEnergy(Energy(energy.Counters([Ticking()]), energy.Counters(()), True, True, False))
-    outer = joules.host()
-    inner = joules.host()
-    joules.add("communicate", "train", inner)
-    joules.add("train", "", outer)
-    phases = dict(zip(PHASES, joules.row()[1:], strict=True))
+    meter = meter_of(energy.Counters([Ticking()]), reads=True)
+    with meter.phase("train"), meter.phase("communicate"):
+        pass
+    (joules,) = meter.table(meter.snapshot()[np.newaxis])["phase_joules"]
+    phases = dict(zip(PHASES, joules, strict=True))
     assert (phases["communicate"], phases["train"]) == (1.0, 2.0)
 
 
