@@ -81,6 +81,8 @@ class HookCalls:
         """Call a hook as `call` does; yield what it yields, and send it the answers."""
         if not self.watching:
             return (yield from self._run(hook, arguments))
+        if not is_comparable(vars(self.algorithm).get("server")):
+            raise self.failed("server_memory", "declares arrays, and self.server holds something else")
         copies, asked = (_copies(arguments) if hook in REPEATED else None), list[tuple[Any, Any]]()
         before = {name: copied(each) for name, each in vars(self.algorithm).items() if is_comparable(each)}
         drawn = _global_generators()
