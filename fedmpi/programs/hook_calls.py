@@ -84,6 +84,8 @@ class HookCalls:
         """Call a hook as `call` does; yield what it yields, which passes `check`, and send it the answers."""
         if not self.watching:
             return (yield from self._run(hook, arguments, check))
+        if not is_comparable(vars(self.algorithm).get("server")):
+            raise self.failed("server_memory", "declares arrays, and self.server holds something else")
         copies, asked = None, list[tuple[Any, Any]]()
         if hook in _REPEATED:
             with suppress(Exception):  # there can be no copies, such as of a tensor within a graph

@@ -332,8 +332,10 @@ def state(value: Any) -> dict[str, npt.NDArray[Any]]:
     return dict(value)
 
 
-def kept(value: Any, declared: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def server_arrays(value: Any, declared: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     """Return what the server keeps now: arrays as they were declared."""
+    if not isinstance(value, Mapping):
+        raise Breach(f"declares a dict of arrays, and self.server is {_described(value)}")
     if value.keys() != declared.keys():
         raise Breach(f"declares {', '.join(declared) or 'nothing'}, and self.server has {', '.join(value)}")
     for name, array in value.items():

@@ -134,7 +134,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     run_folder = RunFolder(job.case, job.folder, world, where, transcript)
     try:
         with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world), run_folder:
-            world.agree(partial(_set_arithmetic, job.case))
+            world.together(partial(_set_arithmetic, job.case))
             world.agree(partial(_prepare, job))
             _run(job, world, observer, stop, where, run_folder)
     finally:
