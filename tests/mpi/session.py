@@ -310,6 +310,13 @@ def check_resume_of_a_servers_state(world, root):
         run(second[name], world, Silent(), StopRequest())
 
 
+def check_the_arithmetic_is_that_of_all_ranks(world, root):
+    """Subnormal numbers are flushed wherever clients train, and not on rank 0 alone."""
+    (job,) = jobs(root / "flushed", ["case=fedstar", "rounds=1"]).values()
+    run(job, world, Silent(), StopRequest())
+    assert float(torch.tensor(1e-40) * 1) == 0.0
+
+
 def check_residuals_go_with_their_clients(world, root):
     """What compression left out is each client's own, on any rank."""
     (job,) = jobs(root / "compressed", ["case=sampled"]).values()
@@ -397,6 +404,7 @@ def main(root: Path, mpi: str) -> None:
         check_masks_change_nothing(world, root)
         check_a_server_that_trains_changes_nothing(world, root)
         check_residuals_go_with_their_clients(world, root)
+        check_the_arithmetic_is_that_of_all_ranks(world, root)
     check_divergence(world, root)
     for case in interrupted(mpi, world.size):
         check_interruption(world, root, case)

@@ -71,6 +71,10 @@ def test_what_is_not_as_declared_ends_the_run(run):
     assert "declares moved as float64 [24960], and self.server has it as float64 [1]" in done.stderr
     done = run("moved = self.server['other'] = mean", DECLARED)
     assert "declares moved, and self.server has moved, other" in done.stderr
+    for other in ("5", "{'moved': object()}"):
+        done = run(f"moved = mean; self.server = {other}", DECLARED)
+        assert done.returncode == 1 and "hook server_memory in" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_what_a_checkpoint_holds_is_fine(run, tmp_path):
