@@ -92,24 +92,25 @@ class Meter:
         c = self._collectives
         return np.concatenate([c.calls, c.payload_bytes, c.seconds]).astype(np.float64)
 
-    def _no_phases(self) -> dict[str, Floats]:
+    def _no_phases(self) -> dict[str, list[float]]:
         """Return seconds and joules of phases that have taken none; NaN where this rank reads no joules."""
         joules = np.nan if self._host is _unread else 0.0
-        return {name: np.array([0.0, joules]) for name in PHASES}
+        return {name: [0.0, joules] for name in PHASES}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Add the time and the joules spent inside to a phase, and take them from the phase around it."""
-        start, before = np.array([time.perf_counter(), self._host()]), self._where.phase
+        start, joules, before = time.perf_counter(), self._host(), self._where.phase
         self._where.phase = name
         try:
             yield
         finally:
             self._where.phase = before
-            spent = np.array([time.perf_counter(), self._host()]) - start
-            self._phases[name] += spent
-            if before:
-                self._phases[before] -= spent
+            seconds, joules = time.perf_counter() - start, self._host() - joules
+            for phase, sign in ((name, 1.0), (before, -1.0)):
+                if phase:
+                    self._phases[phase][0] += sign * seconds
+                    self._phases[phase][1] += sign * joules
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
