@@ -65,7 +65,7 @@ class MoleculePasses(Supervised):
     ) -> None:
         self._kernels, self._flops, self._task = kernels, flops, task
         super().__init__(train, held_out)
-        self._whole: _Part = self._train_parts[0]
+        self._whole: _Part = self.train.parts()[0]
 
     def _parts(self, graphs: GraphSet) -> list[_Part]:
         """Return the graphs as one part, which the kernels divide."""

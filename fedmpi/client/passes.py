@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +92,28 @@ class Passes:
         """Release what is kept for the round; called once after its training."""
 
 
+class Evaluated:
+    """Graphs for evaluations: once their parts are prepared, only these and the labels are held.
+
+    Parameters
+    ----------
+    graphs : GraphSet
+    prepare : callable
+        Returns the parts, as kernels evaluate them.
+    """
+
+    def __init__(self, graphs: GraphSet, prepare: Callable[[GraphSet], list[Any]]) -> None:
+        self.labels = graphs.labels
+        self._waiting: Callable[[], list[Any]] | None = partial(prepare, graphs)
+        self._parts: list[Any] = []
+
+    def parts(self) -> list[Any]:
+        """Return the parts; the first call prepares them."""
+        if self._waiting is not None:
+            self._parts, self._waiting = self._waiting(), None
+        return self._parts
+
+
 class Supervised(Passes):
     """Passes of an objective with labels, which evaluate and embed graphs part by part.
 
@@ -100,10 +122,17 @@ class Supervised(Passes):
     Parameters
     ----------
     train, held_out : GraphSet
+
+    Attributes
+    ----------
+    train, held_out : Evaluated
     """
 
+    late: ClassVar[bool] = False
+    """Whether held-out graphs wait for their first evaluation: a device has no room for idle ones."""
+
     def __init__(self, train: GraphSet, held_out: GraphSet) -> None:
-        self.train = train
+        self.train = Evaluated(train, self._parts)
         self._hold_out(held_out)
 
     def with_held_out(self, graphs: GraphSet) -> Self:
@@ -113,11 +142,9 @@ class Supervised(Passes):
         return other
 
     def _hold_out(self, graphs: GraphSet) -> None:
-        self.held_out, self._held_out_parts = graphs, self._parts(graphs)
-
-    @cached_property
-    def _train_parts(self) -> list[Any]:
-        return self._parts(self.train)
+        self.held_out = Evaluated(graphs, self._parts)
+        if not self.late:
+            self.held_out.parts()
 
     def _parts(self, graphs: GraphSet) -> list[Any]:
         """Return graphs as they are evaluated; one part at least."""
@@ -137,11 +164,11 @@ class Supervised(Passes):
 
     def evaluate(self) -> Pass:
         """Classify all held-out graphs without dropout."""
-        return self._evaluate(self._held_out_parts)
+        return self._evaluate(self.held_out.parts())
 
     def evaluate_training(self) -> Pass:
         """Classify all training graphs without dropout."""
-        return self._evaluate(self._train_parts)
+        return self._evaluate(self.train.parts())
 
     def _evaluate(self, parts: list[Any]) -> Pass:
         judged = [self._judge(part) for part in parts]
@@ -149,7 +176,7 @@ class Supervised(Passes):
 
     def embedded(self, *, held_out: bool = False) -> Iterator[Embedded]:
         """Embed all training or held-out graphs, part by part; the kernels may overwrite the rows of each."""
-        yield from map(self._embed, self._held_out_parts if held_out else self._train_parts)
+        yield from map(self._embed, (self.held_out if held_out else self.train).parts())
 
     def embed(self) -> Embedded:
         """Return the mean embedding of all training graphs, float64 [h]."""

@@ -95,7 +95,8 @@ class HookCalls:
         value = yield from self._run(hook, arguments, check, asked)
         self._refuse_changes(hook, before, drawn)
         if copies is not None:
-            kept, self.algorithm.server = self.algorithm.server, before.get("server", {})
+            kept = getattr(self.algorithm, "server", None)
+            self.algorithm.server = before.get("server", {})
             again = self._replay(hook, copies, asked)
             self.algorithm.server = kept
             if not (alike(value, again) and alike(arguments, copies)):

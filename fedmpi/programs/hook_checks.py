@@ -334,10 +334,11 @@ def state(value: Any) -> dict[str, npt.NDArray[Any]]:
 
 def server_arrays(value: Any, declared: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     """Return what the server keeps now: arrays as they were declared."""
+    names = ", ".join(declared) or "nothing"
     if not isinstance(value, Mapping):
-        raise Breach(f"declares a dict of arrays, and self.server is {_described(value)}")
+        raise Breach(f"declares {names}, and self.server is {_described(value)}: it stays a dict of arrays")
     if value.keys() != declared.keys():
-        raise Breach(f"declares {', '.join(declared) or 'nothing'}, and self.server has {', '.join(value)}")
+        raise Breach(f"declares {names}, and self.server has {', '.join(map(str, value)) or 'nothing'}")
     for name, array in value.items():
         first = declared[name]
         if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (first.dtype, first.shape):

@@ -182,7 +182,8 @@ class Hooks(HookCalls):
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what the server keeps, as a checkpoint has it."""
-        return self.checked("server_memory", checks.server_arrays, self.algorithm.server, self._declared)
+        server = getattr(self.algorithm, "server", None)  # a plug-in may have deleted it
+        return self.checked("server_memory", checks.server_arrays, server, self._declared)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take back what the server kept."""

@@ -87,7 +87,7 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("chosen", [{0, 2}, {0, 1, 2}])
 @pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
-def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch_size, chosen):
+def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, algorithm, batch_size, chosen):
     """Tensors on "meta" have no values: whatever would bring one to the host raises."""
     meta, raw = torch.device("meta"), generate(SyntheticOptions(graphs=90), 1)
     parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
@@ -107,9 +107,11 @@ def test_no_step_and_no_evaluation_reads_from_the_device(suite, algorithm, batch
     hooks = Hooks(checked.algorithm, 3, Position())
     assert not group._replays(hooks)
     group._device, found = torch.device("cuda"), []
-    for hooks.is_plugin in (False, True):  # as with a plug-in
-        found.append(group._replays(hooks))
-    group._device, hooks.is_plugin = meta, False
+    for is_plugin in (False, True):
+        with monkeypatch.context() as patched:
+            patched.setattr(Hooks, "is_plugin", is_plugin)
+            found.append(group._replays(hooks))
+    group._device = meta
     assert found == [True, algorithm != "fedprox"]
     waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]

@@ -150,3 +150,17 @@ def test_messages_come_back_as_they_were_sent():
     found = LAYOUT.read(np.stack([row, row]))
     for name, array in sent.items():
         assert found[name].dtype == array.dtype and np.array_equal(found[name], np.stack([array, array]))
+
+
+@pytest.mark.parametrize(
+    ("server", "line"),
+    [
+        (None, "declares v, and self.server is None: it stays a dict of arrays"),
+        ([1], "declares v, and self.server is list: it stays a dict of arrays"),
+        ({}, "declares v, and self.server has nothing"),
+        ({"v": 0, 3: 0}, "declares v, and self.server has v, 3"),
+    ],
+)
+def test_what_the_server_keeps_stays_a_table_of_the_declared_names(server, line):
+    with pytest.raises(Breach, match=line):
+        checks.server_arrays(server, {"v": np.zeros(3)})
