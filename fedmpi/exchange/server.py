@@ -21,6 +21,9 @@ from fedmpi.programs.hooks import Hooks
 _COLUMNS = ("train_loss", "steps", "delta_norm", "gradient_norm")
 """Of the training table, those that a server's program sees."""
 
+_VERBS = {"means": "means", "weighted means": "means", "rows": "rows", "parameters": "rows"}
+"""What `asks` must have for each kind of request."""
+
 
 @dataclass(frozen=True)
 class Clients:
@@ -204,7 +207,9 @@ class Deciding:
         self._request(request.kind, request.places)
 
     def _request(self, kind: Any, places: Any) -> Request:
-        verb = "means" if "means" in kind else "rows"
+        verb = _VERBS.get(kind) if isinstance(kind, str) else None
+        if verb is None:
+            raise Breach(f"asked for {kind!r}: yield what a verb returns, such as server.rows(clients)"[:120])
         if verb not in self._algorithm.asks:
             raise Breach(f'asked for {verb}: `asks` must have "{verb}"')
         if verb == "means":

@@ -282,9 +282,7 @@ class Rounds:
             self.exchange.run(plan, participants, weights, deltas, moves)
             moves.clear()
             groups = {number: int(plan.group[number]) for number in self.clients}
-            if (
-                "groups" in self.algorithm.decides
-            ):  # where all are new: without a sum clients keep their models
+            if "groups" in self.algorithm.decides:  # all are new: without a sum clients keep their models
                 groups = {n: group for n, group in groups.items() if self.exchange.survivors.get(group)}
             models = {
                 group: torch.as_tensor(self.exchange.models[group]).to(self.states.device)

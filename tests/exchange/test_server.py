@@ -68,6 +68,13 @@ ALL = ("splits", "moves")
         ),
         (lambda self, server: [1], (), (), "returned list: it returns nothing"),
         (
+            lambda self, server: (yield Request("row", ONE)),
+            (),
+            {"rows"},
+            "asked for 'row': yield what a verb",
+        ),
+        (lambda self, server: (yield Request(None, ONE)), (), {"rows"}, "asked for None: yield what a verb"),
+        (
             lambda self, server: (yield Offer("count", 1)),
             (),
             (),
