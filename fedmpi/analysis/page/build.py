@@ -19,8 +19,8 @@ from fedmpi.analysis.page.templates import file, template
 from fedmpi.analysis.page.tradeoff import tradeoff
 from fedmpi.store.reader import Run
 
-_ROOM_FOR_DETAILS = 4_500_000
-"""Bytes of pictures of single runs, so that the page stays below 6 MB."""
+_LARGEST = 6_000_000
+"""Bytes of a page: pictures of single runs have what the other sections leave, the first run's always."""
 
 
 @dataclass
@@ -50,19 +50,12 @@ class Page:
     def __post_init__(self) -> None:
         self.digests: list[Digest] = []
         self._details: list[details.Detail] = []
-        self._without_details: list[str] = []
-        self._used = 0
 
     def add(self, runs: Iterable[Run]) -> None:
         """Take what the page shows of each run."""
         for run in runs:
             self.digests.append(digest(run, self.target))
-            drawn = details.detail(run)
-            self._used += len(drawn.content)
-            if self._details and self._used > _ROOM_FOR_DETAILS:
-                self._without_details.append(drawn.name)
-            else:
-                self._details.append(drawn)
+            self._details.append(details.detail(run))
 
     def settings(self, left_out: Sequence[str]) -> tuple[list[Setting], list[str]]:
         """Return what can be averaged, and a line for each thing that is in no average; `left_out` first."""
@@ -86,19 +79,29 @@ class Page:
         """
         found, warnings = self.settings(left_out)
         versions = sorted({str(run.config["numerics_version"]) for run in self.digests})
-        return template(file("page.html.j2")).render(
-            title=title,
-            facts=_facts(self.digests, versions),
-            mixed=len(versions) > 1,
-            warnings=warnings,
-            sections=self._sections(found),
-            style=file("style.css"),
-            scripts=[file("page.js"), file("curves.js")],
-            command=self.command,
-            version=fedmpi.__version__,
-        )
+        sections = self._averages(found)
+        last = [details.all_runs(self.digests), details.provenance(self.digests)] if self.digests else []
 
-    def _sections(self, found: Sequence[Setting]) -> list[Section]:
+        def page(*single: Section) -> str:
+            return template(file("page.html.j2")).render(
+                title=title,
+                facts=_facts(self.digests, versions),
+                mixed=len(versions) > 1,
+                warnings=warnings,
+                sections=[*sections, *single, *last],
+                style=file("style.css"),
+                scripts=[file("page.js"), file("curves.js")],
+                command=self.command,
+                version=fedmpi.__version__,
+            )
+
+        if not self._details:
+            return page()
+        least = page(details.one_by_one(self._details, 1))
+        count = details.fitting(self._details, _LARGEST - len(least.encode()))
+        return page(details.one_by_one(self._details, count))
+
+    def _averages(self, found: Sequence[Setting]) -> list[Section]:
         sections: list[Section] = []
         by_client = [each for each in found if each.metric.scope == "client"]
         if found:
@@ -113,10 +116,6 @@ class Page:
             sections += [cost.time(found, self.machine), cost.traffic(found)]
         if any(run.holdings for run in self.digests):
             sections.append(cost.partitions(self.digests))
-        if self._details:
-            sections.append(details.one_by_one(self._details, self._without_details))
-        if self.digests:
-            sections += [details.all_runs(self.digests), details.provenance(self.digests)]
         return sections
 
 

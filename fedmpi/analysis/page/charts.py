@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,14 @@ from fedmpi.analysis.page.axes import (
     thinned,
 )
 from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.units import MEGABYTES, SECONDS, unit_of
 
 _MOST_POINTS = 200
 _FAR_HIGHER = 3.0
 _ROOM_FOR_BANDS = 0.4
 """Of the range of the lines, to each side."""
+_COSTS = {"MB": ("traffic of all clients", MEGABYTES), "s": ("time", SECONDS)}
+"""What lines may go by in place of rounds."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +77,55 @@ class Axes:
     """Rounds, counted from 1, that get a vertical line."""
 
 
-def lines(axes: Axes, series: Sequence[Line], most_points: int = _MOST_POINTS) -> Markup:
-    """Return a chart of lines over rounds counted from 1; the pointer shows their values."""
+def lines(
+    axes: Axes,
+    series: Sequence[Line],
+    most_points: int = _MOST_POINTS,
+    spent: Mapping[str, float] | None = None,
+) -> Markup:
+    """Return a chart of lines over rounds counted from 1; the pointer shows their values.
+
+    Parameters
+    ----------
+    axes : Axes
+    series : sequence of Line
+    most_points : int
+        Points of a line; of more rounds, some are left out.
+    spent : mapping of str to float or None
+        The most that a line spends of ``MB`` and ``s``: buttons of the page choose these axes.
+    """
     box = Box()
     count = max((len(each.values) for each in series), default=1)
     x = Scale(1, max(count, 2), box.left, box.right, whole=True)
     y = scale(_seen(axes, series), box.bottom, box.top, axes.log)
     parts: list[Markup | str] = [box.grid(x, y, "round", axes.y_label)]
+    across: dict[str, list[Any]] = {"round": [*_ends(x), "", 1.0]}
+    for cost, most in (spent or {}).items():
+        across[cost], drawn_axis = _cost_axis(box, cost, most)
+        parts.append(drawn_axis)
     for number in axes.marks:
         parts.append(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>')
     parts += [_band(each, x, y, axes.factor, most_points) for each in series]
     paths = [_path(each, x, y, axes.factor, most_points) for each in series]
     for place, (each, data) in enumerate(zip(series, paths, strict=True)):
         parts.append(_line(each, data, paths[place + 1 :].count(data)))
-    ends = {name: [each.low, each.high, each.start, each.end] for name, each in (("x", x), ("y", y))}
-    plot = json.dumps({**ends, "log": axes.log, "name": "round"})
+    plot = json.dumps({"x": across, "y": _ends(y), "log": axes.log})
     label = f"{axes.subject}: {axes.title}, {axes.y_label} by round, {len(series)} lines"
     chart = svg(joined(parts), HEIGHT, label, f'class="lines" tabindex="0" data-plot="{escape(plot)}"')
     return panel(axes.title, chart, _coinciding(series, paths))
+
+
+def _cost_axis(box: Box, cost: str, most: float) -> tuple[list[Any], Markup]:
+    """Return what the script needs of an axis of a cost, and the axis, which is hidden at first."""
+    label, units = _COSTS[cost]
+    unit, size = unit_of(most, units)
+    x = Scale(0, most / size or 1.0, box.left, box.right)
+    axis = box.across(x, f"{label} ({unit})", f'class="across off" data-across="{cost}"')
+    return [*_ends(x), unit, size], axis
+
+
+def _ends(scale: Scale) -> list[float]:
+    return [scale.low, scale.high, scale.start, scale.end]
 
 
 def _seen(axes: Axes, series: Sequence[Line]) -> Float:

@@ -1,12 +1,6 @@
 "use strict";
 // Line charts: values under the pointer or by arrow keys; axes of rounds, traffic or time; smoothing.
 const charts = new WeakMap();
-const UNITS = {
-  MB: [["B", 1e-6], ["kB", 1e-3], ["MB", 1], ["GB", 1e3], ["TB", 1e6]],
-  s: [["ms", 1e-3], ["s", 1], ["min", 60], ["h", 3600], ["d", 86400]],
-};
-const NAMES = { MB: "traffic of all clients", s: "time" };
-
 function chartOf(svg) {
   if (!charts.has(svg)) {
     const plot = JSON.parse(svg.dataset.plot);
@@ -14,7 +8,8 @@ function chartOf(svg) {
       const drawn = pointsOf(path.getAttribute("d"));
       return { path, band: path.classList.contains("band"), drawn, points: drawn };
     });
-    charts.set(svg, { plot, x: plot.x, unit: "", shapes, lines: shapes.filter((shape) => !shape.band), at: plot.x[0] });
+    const x = plot.x.round;
+    charts.set(svg, { plot, x, shapes, lines: shapes.filter((shape) => !shape.band), at: x[0] });
   }
   return charts.get(svg);
 }
@@ -72,48 +67,20 @@ function spentAt(costs, unit, round) {
 function redraw(svg, costs, unit, width) {
   const chart = chartOf(svg);
   const { plot, shapes } = chart;
-  const [, , start, end] = plot.x;
-  const spent = shapes.map(({ path, drawn }) =>
-    drawn.map(([x]) => {
-      const round = valueOf(plot.x, x, false);
-      return unit === "round" ? round : spentAt(costs[path.dataset.series], unit, round);
-    }),
-  );
-  const most = Math.max(0, ...spent.flat());
-  const [name, size] = unit === "round" ? ["", 1] : (UNITS[unit].findLast(([, each]) => most >= each) ?? UNITS[unit][1]);
-  chart.x = unit === "round" ? plot.x : [0, most / size || 1, start, end];
-  chart.unit = name;
-  shapes.forEach((shape, place) => {
+  chart.x = plot.x[unit];
+  const [, , , , , size] = chart.x;
+  for (const shape of shapes) {
     const heights = width > 1 ? smoothed(shape, width, plot) : shape.drawn.map(([, y]) => y);
-    shape.points = heights.map((y, at) => [placeOf(chart.x, spent[place][at] / size, false), y]);
+    shape.points = shape.drawn.map(([x], place) => {
+      const round = valueOf(plot.x.round, x, false);
+      const spent = unit === "round" ? round : spentAt(costs[shape.path.dataset.series], unit, round) / size;
+      return [placeOf(chart.x, spent, false), heights[place]];
+    });
     shape.path.setAttribute("d", pathOf(shape.points, shape.band));
-  });
-  const [bottom] = plot.y.slice(2);
-  drawAxis(svg.querySelector(".across"), chart.x, bottom, unit === "round" ? "round" : `${NAMES[unit]} (${name})`, unit === "round");
+  }
+  for (const axis of svg.querySelectorAll(".across")) axis.classList.toggle("off", (axis.dataset.across ?? "round") !== unit);
   const caption = svg.closest("figure").querySelector("figcaption");
   caption.dataset.smoothed = width > 1 ? ` (smoothed: mean of ${width} points)` : "";
-}
-
-function drawAxis(group, scale, bottom, label, whole) {
-  const [low, high, start, end] = scale;
-  const least = (high - low) / 7;
-  const power = 10 ** Math.floor(Math.log10(least));
-  const step = Math.max([1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9)) * power, whole ? 1 : 0);
-  const parts = [];
-  for (let number = Math.ceil(low / step - 1e-9); number * step <= high * (1 + 1e-9); number += 1) {
-    const place = placeOf(scale, number * step, false);
-    parts.push(["path", { class: "axis", d: `M${place} ${bottom}v4` }, ""]);
-    parts.push(["text", { class: "tick middle", x: place, y: bottom + 15 }, String(Number((number * step).toPrecision(6)))]);
-  }
-  parts.push(["text", { class: "label middle", x: (start + end) / 2, y: bottom + 29 }, label]);
-  group.replaceChildren(
-    ...parts.map(([kind, attributes, content]) => {
-      const element = document.createElementNS("http://www.w3.org/2000/svg", kind);
-      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-      element.textContent = content;
-      return element;
-    }),
-  );
 }
 
 function redrawAll(section) {
@@ -151,9 +118,10 @@ function showValues(svg, x, clientX, clientY) {
   tip.style.top = `${Math.max(4, Math.min(clientY + 10, innerHeight - tip.offsetHeight - 4))}px`;
 }
 
-function tipTable({ plot, x, unit }, cross, rows) {
+function tipTable({ plot, x }, cross, rows) {
   const table = document.createElement("table");
   const at = valueOf(x, cross, false);
+  const unit = x[4];
   table.createCaption().textContent = unit ? `${Number(at.toPrecision(3))} ${unit}` : `round ${Math.round(at)}`;
   for (const { label, kind, y } of rows.slice(0, 16)) {
     const row = table.insertRow();

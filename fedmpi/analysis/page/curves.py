@@ -89,9 +89,10 @@ def _chart(each: Setting, field: str, axes: Axes) -> Markup | None:
     cells = _drawable(each, field)
     if not cells:
         return None
-    return chart(
-        axes, [_with_spread(cell, [run.curves[field] for run in cell.runs.values()]) for cell in cells]
-    )
+    drawn = [_with_spread(cell, [run.curves[field] for run in cell.runs.values()]) for cell in cells]
+    costs = _costs(each)
+    spent = {unit: max(costs[cell.label][unit][-1] for cell in cells) for unit in ("MB", "s")}
+    return chart(axes, drawn, spent=spent)
 
 
 def _drawable(each: Setting, field: str) -> list[Cell]:

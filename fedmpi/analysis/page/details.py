@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from fedmpi.store.schema import PHASES, SECURE_STEPS
 _MOST_LINES = 40
 _POINTS = 100
 _MOST_RANKS = 64
+_AROUND = 64
+"""Bytes, at most, of a run's template and its entry in the menu."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +171,16 @@ def _secure_steps(run: Run) -> Markup:
     return table("Secure sums by step", columns, list(found), "") if found else Markup("")
 
 
-def one_by_one(details: Sequence[Detail], left_out: Sequence[str]) -> Section:
-    """Return the section in which a menu chooses the run; the first is shown at once."""
-    content = part("one_by_one")(details, left_out, areas_legend("Phases", PHASES))
+def fitting(details: Sequence[Detail], room: int) -> int:
+    """Return how many runs can be shown: the first, and as many after it as `room` has bytes for."""
+    sizes = accumulate(len(each.content.encode()) + _AROUND for each in details[1:])
+    return 1 + sum(size <= room for size in sizes)
+
+
+def one_by_one(details: Sequence[Detail], count: int) -> Section:
+    """Return the section in which a menu chooses one of the first `count` runs."""
+    left_out = [each.name for each in details[count:]]
+    content = part("one_by_one")(details[:count], left_out, areas_legend("Phases", PHASES))
     return Section("run", "One run at a time: gradients, clusters, ranks", content)
 
 

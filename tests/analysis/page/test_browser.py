@@ -127,7 +127,7 @@ def test_nothing_is_wider_than_the_screen_in_light_and_dark(tab, page, width, da
 
 def test_curves_go_by_traffic_and_time_by_key_and_back(tab, page):
     tab.open(page)
-    label = "document.querySelector('#curves svg.lines .across .label').textContent"
+    label = "document.querySelector('#curves svg.lines .across:not(.off) .label').textContent"
     line = "document.querySelector('#curves svg.lines .line[data-series=GCFL]').getBoundingClientRect()"
     whole = tab.run(f"(r => [r.x, r.width])({line})")
     assert tab.run(label) == "round"

@@ -454,3 +454,18 @@ def test_secure_sums_have_a_picture_of_their_steps(fedmpi, tiny_suite, tmp_path)
         assert fedmpi("report", reduction, "--html", f"{reduction}.html").returncode == 0
         page = (tmp_path / f"{reduction}.html").read_text()
         assert ("secure sums by step" in page) == (reduction == "secagg")
+
+
+def test_single_runs_have_pictures_as_far_as_there_is_room(tmp_path, make_run, monkeypatch):
+    for seed in range(4):
+        make_run(tmp_path / f"seed-{seed}", [[0.5, 0.6]], seed=seed)
+    page = Page()
+    page.add(each_run([tmp_path], []))
+    whole = page.html("page", [])
+    assert whole.count("<template>") == 3 and "have no pictures" not in whole
+    monkeypatch.setattr("fedmpi.analysis.page.build._LARGEST", len(whole.encode()) - 100)
+    smaller = page.html("page", [])
+    assert smaller.count("<template>") == 2 and "have no pictures here: seed-3." in smaller
+    assert len(smaller.encode()) <= len(whole.encode()) - 100
+    monkeypatch.setattr("fedmpi.analysis.page.build._LARGEST", 0)
+    assert "have no pictures here: seed-1, seed-2, seed-3." in page.html("page", [])
