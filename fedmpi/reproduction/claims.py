@@ -9,12 +9,12 @@ from typing import Protocol
 
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import NOT_RUN, Question
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import MARGIN, RELATIVE_MARGIN
-from fedmpi.reproduction.judgement import NOT_RUN, Question
 from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, KINDS, REFERENCE, Claim, Published
 from fedmpi.reproduction.results import Cell, Repetition
-from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import signed
 
 
@@ -144,7 +144,7 @@ def _lead(book: Book, claim: Claim, rule: str) -> Estimate | None:
     else:
         column = ours.column(claim.score, rule, by_client=claim.metric in BY_CLIENT)
         found = measures.lead_of_runs(ours, other, column)
-    return None if found is None else replace(found, value=_sign(claim) * found.value)
+    return None if found is None else replace(found, mean=_sign(claim) * found.mean)
 
 
 def _clients(book: Book, claim: Claim) -> int:
@@ -178,7 +178,7 @@ def _least_part(book: Book, claim: Claim) -> tuple[float, float]:
 
 
 def _part_text(book: Book, claim: Claim, ours: Estimate) -> str:
-    return _percent(ours.value) + ("" if math.isnan(ours.half) else f" ± {100 * ours.half:.2f}")
+    return _percent(ours.mean) + ("" if math.isnan(ours.half) else f" ± {100 * ours.half:.2f}")
 
 
 def _counts(book: Book, claim: Claim) -> tuple[int, int]:
@@ -195,7 +195,7 @@ def _printed_counts(book: Book, claim: Claim) -> str:
 
 def _more_text(book: Book, claim: Claim, ours: Estimate) -> str:
     clients = _clients(book, claim)
-    return f"{clients * ours.value:+.0f}" + ("" if math.isnan(ours.half) else f" ± {clients * ours.half:.1f}")
+    return f"{clients * ours.mean:+.0f}" + ("" if math.isnan(ours.half) else f" ± {clients * ours.half:.1f}")
 
 
 def _around(value: float, step: float) -> tuple[float, float]:
@@ -209,7 +209,7 @@ def _improved(book: Book, claim: Claim, rule: str) -> Estimate | None:
 
 def _improved_text(book: Book, claim: Claim, ours: Estimate) -> str:
     clients = _clients(book, claim)
-    return f"{round(ours.value * clients)}/{clients}"
+    return f"{round(ours.mean * clients)}/{clients}"
 
 
 BY_KIND: Mapping[str, Kind] = {

@@ -9,12 +9,12 @@ from itertools import product
 from typing import Any
 
 from fedmpi.analysis.cells import grouped
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import Judgement, Question, in_words, judge
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import HEADLINE, MARGIN, Compared
-from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge
 from fedmpi.reproduction.published import CLUSTERING, Published
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import answered, markdown, number, refused, row, signed, spread_text
 
 _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range", "ours - paper", "holds?")

@@ -11,14 +11,14 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from fedmpi.judging.estimates import FEWEST
+from fedmpi.judging.spreads import LEVEL_OF_SPREADS
 from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.reproduction.chart import chart
 from fedmpi.reproduction.grid import at_constant, grids, legend
-from fedmpi.reproduction.judgement import FEWEST_SEEDS
 from fedmpi.reproduction.papers import PAPERS, Paper
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
 from fedmpi.reproduction.verdicts import Verdict
 
 _KINDS: dict[str, Any] = {"clusters": clusterings, "scores": scores}
@@ -56,7 +56,7 @@ def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, s
             version=results.version,
         ),
         "lessons.md": _rendered(
-            "lessons.md", sections=learnt, summary=lessons.summary(learnt), fewest=FEWEST_SEEDS
+            "lessons.md", sections=learnt, summary=lessons.summary(learnt), fewest=FEWEST
         ),
         f"{name}/verdicts.svg": _rendered("verdicts.svg", **chart(tallies)),
         f"{name}/how-to-read.md": _rendered(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.judging.estimates import Estimate, estimate
+from fedmpi.judging.spreads import bootstrap
 from fedmpi.reproduction.results import Cell, Float, Repetition
-from fedmpi.reproduction.statistics import Estimate, bootstrap, mean
 
 Trio = tuple[Cell, Cell, Cell]
 """A method, another one, and self-train, over which both gain."""
@@ -47,7 +48,7 @@ class Gains:
     @property
     def ratio(self) -> str:
         """Clients that gain at least 0, of all, as papers print it."""
-        return f"{round(self.improved.value * self.clients)}/{self.clients}"
+        return f"{round(self.improved.mean * self.clients)}/{self.clients}"
 
 
 def average(cell: Cell, column: str, repetitions: list[Repetition] | None = None) -> Estimate | None:
@@ -83,7 +84,7 @@ def averages(cell: Cell, column: str, repetitions: list[Repetition] | None = Non
 
 def difference(ours: Float, other: Float) -> Estimate | None:
     """Return the mean difference of paired figures [repetitions]; None without any."""
-    return mean(ours - other) if len(ours) else None
+    return estimate(ours - other).rounded() if len(ours) else None
 
 
 def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
@@ -161,7 +162,7 @@ def _least_lead(means: Float) -> Float:
 
 
 def _mean(values: Float) -> Estimate:
-    return mean(np.nanmean(values, axis=1))
+    return estimate(np.nanmean(values, axis=1)).rounded()
 
 
 def _rounded(values: Float) -> Float:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedmpi.analysis.cells import grouped
+from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.clusterings import judged_leads
-from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
 from fedmpi.reproduction.scores import JUDGED
 from fedmpi.reproduction.tables import markdown
 from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of

@@ -108,7 +108,7 @@ def _honest_row(each: Compared, honest: Compared) -> list[str]:
     scored, constants = [], []
     for one in (each, honest):
         estimate = one.ours[BY_VALIDATION]
-        scored.append(math.nan if estimate is None else estimate.value)
+        scored.append(math.nan if estimate is None else estimate.mean)
         constants.append(constant(one))
     gained = [published.score.sign * (score - floor) for score, floor in zip(scored, constants, strict=True)]
     return [

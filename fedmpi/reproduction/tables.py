@@ -10,12 +10,13 @@ import numpy as np
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.analysis.rows import RULES
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import counts, in_words, refusal
+from fedmpi.judging.spreads import LEVEL_OF_SPREADS
 from fedmpi.metrics.metric import METRICS
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
-from fedmpi.reproduction.judgement import counts, in_words, refusal
 from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING
 from fedmpi.reproduction.results import Cell, Key
-from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS, Estimate
 
 _ASKED = {
     AS_PUBLISHED: "as the paper computes them",
@@ -37,7 +38,7 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def number(estimate: Estimate | None) -> str:
     """Return a figure without its interval; "-" where there is none."""
-    return "-" if estimate is None else f"{estimate.value:.4f}"
+    return "-" if estimate is None else f"{estimate.mean:.4f}"
 
 
 def signed(estimate: Estimate | None) -> str:
@@ -69,8 +70,8 @@ def selection_text(found: Sequence[Compared]) -> str:
     worth: dict[str, list[str]] = {}
     for each in averages:
         last, largest = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
-        if last is not None and largest is not None and largest.value > last.value:
-            points = f"{100 * (largest.value - last.value):.1f} on {each.published.column}"
+        if last is not None and largest is not None and largest.mean > last.mean:
+            points = f"{100 * (largest.mean - last.mean):.1f} on {each.published.column}"
             worth.setdefault(each.published.row, []).append(points)
     return "".join(
         f"- Choosing by test data, as published, adds to {name} in points: {', '.join(points)}.\n"
@@ -184,5 +185,5 @@ def _gain(each: Compared, rule: str) -> str:
     if ours is None:
         return "-"
     if each.published.clients is not None:
-        return f"{round(ours.value * each.published.clients)}/{each.published.clients}"
-    return f"{ours.value + 0.0:+.4f} ({each.client[rule]})"
+        return f"{round(ours.mean * each.published.clients)}/{each.published.clients}"
+    return f"{ours.mean + 0.0:+.4f} ({each.client[rule]})"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
+from fedmpi.judging.judgement import Judgement, in_words, judge, refusal, together
 from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked
-from fedmpi.reproduction.judgement import Judgement, in_words, judge, refusal, together
 from fedmpi.reproduction.published import Claim, Published
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.tables import markdown, method
