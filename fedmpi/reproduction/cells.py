@@ -15,7 +15,7 @@ from fedmpi.judging.estimates import Estimate
 from fedmpi.judging.judgement import Judgement, Question, judge
 from fedmpi.judging.spreads import bartlett, pool
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, GAINS, REFERENCE, SCORES, Published
+from fedmpi.reproduction.published import GAINS, REFERENCE, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
 
 MARGIN = 0.02
@@ -113,10 +113,8 @@ def _measured(published: Published, reference: Published | None, results: Result
     ours: dict[str, Estimate | None] = {}
     client: dict[str, str] = {}
     for rule, column in RULES.items():
-        if published.score is not None:
-            column = cell.column(published.score, rule, by_client=published.metric in BY_CLIENT)
-        if published.metric in ("average", *CLUSTERING, *SCORES):
-            ours[rule] = measures.average(cell, CLUSTERING.get(published.metric, column))
+        if published.metric not in GAINS:
+            ours[rule] = measures.average(cell, measures.column(cell, published.metric, rule))
             continue
         if reference is None:
             raise BadInput(f"{published.table}, {published.column}: gains need a row {REFERENCE}")
