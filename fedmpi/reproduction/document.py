@@ -111,7 +111,8 @@ def _tables(
         + tables.selection_text(found),
         "verdicts": verdicts.verdict_tables(judged, paper.rules),
         "tables": [
-            _table(paper, found, name) for name in dict.fromkeys(each.published.place for each in found)
+            _table(paper, found, name, {**tables.PAPER, **tables.OURS})
+            for name in dict.fromkeys(each.published.place for each in found)
         ],
         "counts": tables.counts_table(found),
         "domains": studies.domain_table(_cells(paper, results)),
@@ -154,7 +155,7 @@ def _whole(
     return {
         "in_short": kind.in_short(found) + verdicts.in_short(listed, paper.rules),
         "verdicts": verdicts.verdict_tables(listed, paper.rules),
-        "tables": [{**kind.table(found, name), **_grids(paper, found, name)} for name in names],
+        "tables": [_table(paper, found, name, kind.COLUMNS) for name in names],
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "honest": scores.honest_table(results, found),
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
@@ -162,20 +163,12 @@ def _whole(
     }
 
 
-def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
-    members = [each for each in found if each.published.place == name]
-    noted = {each.published.cell: each for each in members if each.published.note}.values()
-    return {
-        **_grids(paper, found, name),
-        "name": name,
-        "suite": members[0].published.suite,
-        "accuracies": tables.accuracy_table(members, paper.rules),
-        "spreads": tables.spread_text(members, paper.rules),
-        "gains": tables.gains_table(members, paper.rules),
-        "notes": tables.notes([each for each in noted if not each.published.reading]),
-    }
-
-
-def _grids(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
+def _table(paper: Paper, found: Sequence[Compared], name: str, columns: tables.Columns) -> dict[str, Any]:
+    """Return the parts of a published table, as far as its cells can be computed."""
     members = [each for each in found if each.published.place == name and not each.published.lacks]
-    return {"grids": grids(members, paper.rules), "at_constant": at_constant(members)}
+    made = tables.parts(members, columns, paper.rules)
+    for each in made["metrics"] if paper.scored == "clusters" else ():
+        alike = [one for one in members if one.published.metric == each["name"]]
+        each["leads"] = clusterings.leads(alike)
+    made["gains"] = tables.gains_table(members, paper.rules)
+    return {**made, "grids": grids(members, paper.rules), "at_constant": at_constant(members)}

@@ -5,25 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared, compare
 from fedmpi.reproduction.results import Cell, Results, Row
-from fedmpi.reproduction.tables import (
-    answered,
-    by_rule,
-    constant,
-    judged_headings,
-    markdown,
-    notes,
-    row,
-    signed,
-    spread_text,
-)
+from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, constant, markdown, signed
 
 JUDGED = (AS_PUBLISHED, BY_VALIDATION)
 """The selection rules that scores are judged under."""
@@ -43,7 +31,6 @@ _HONEST_HEADINGS = (
         "holds without leakage?",
     ),
 )
-_HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(JUDGED))
 
 
 def in_short(found: Sequence[Compared]) -> str:
@@ -59,30 +46,15 @@ def in_short(found: Sequence[Compared]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
-    """Return a published table's name and suite, its scores by metric and its notes."""
-    members = [each for each in found if each.published.place == name and not each.published.lacks]
-    return {
-        "name": name,
-        "suite": members[0].published.suite,
-        "metrics": [
-            {
-                "name": metric,
-                "scores": markdown(_HEADINGS, [_row(each) for each in alike]),
-                "spreads": spread_text(alike, JUDGED),
-            }
-            for metric, alike in grouped(members, lambda each: each.published.metric).items()
-        ],
-        "notes": notes(members),
-    }
-
-
-def _row(each: Compared) -> list[str]:
-    return row(each, [*by_rule(each), _text(constant(each))], JUDGED)
-
-
 def _text(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def _constant(each: Compared) -> str:
+    return _text(constant(each))
+
+
+COLUMNS: Columns = {**PAPER, **OURS, "constant": _constant}
 
 
 def honest_table(results: Results, found: Sequence[Compared]) -> str:
