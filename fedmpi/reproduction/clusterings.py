@@ -17,14 +17,14 @@ from fedmpi.reproduction.results import Cell, Results
 from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, markdown, refused, signed
 
 
-def in_short(found: Sequence[Compared]) -> str:
+def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what became of the published scores and leads, a line per reading and metric."""
     lines = []
     readings = grouped(found, lambda each: each.published.reading)
     for reading, metric in product(readings, CLUSTERING):
         members = [each for each in readings[reading] if each.published.metric == metric]
         of_tables = grouped(members, lambda each: each.published.table)
-        text = f"of {len(members)} published figures {answered(members, HEADLINE)}"
+        text = f"of {len(members)} published figures {answered(members, rules[0])}"
         gaps = [answer.corrected for table in of_tables.values() for *_, answer in _gaps(table)]
         if gaps:
             leading = in_words(gaps, refused(members))

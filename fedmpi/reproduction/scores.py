@@ -13,8 +13,7 @@ from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared, com
 from fedmpi.reproduction.results import Cell, Results, Row
 from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, constant, markdown, signed
 
-JUDGED = (AS_PUBLISHED, BY_VALIDATION)
-"""The selection rules that scores are judged under."""
+_CHOSEN = {AS_PUBLISHED: "chosen on test data as published", BY_VALIDATION: "chosen by validation"}
 
 _LEAKS, _HONEST = "protocol=published", "protocol=honest"
 _HONEST_HEADINGS = (
@@ -33,17 +32,11 @@ _HONEST_HEADINGS = (
 )
 
 
-def in_short(found: Sequence[Compared]) -> str:
+def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what became of the published scores that can be computed, a line per question."""
     members = [each for each in found if not each.published.lacks]
-    lines = []
-    for rule, question in (
-        (AS_PUBLISHED, "chosen on test data as published"),
-        (BY_VALIDATION, "chosen by validation"),
-    ):
-        what = f"Of {len(members)} published scores that can be computed here, {question}"
-        lines.append(f"- {what}: {answered(members, rule)}.")
-    return "\n".join(lines) + "\n"
+    what = f"- Of {len(members)} published scores that can be computed here"
+    return "".join(f"{what}, {_CHOSEN[rule]}: {answered(members, rule)}.\n" for rule in rules)
 
 
 def _text(value: float) -> str:

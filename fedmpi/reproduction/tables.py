@@ -158,6 +158,7 @@ def _ours(each: Compared, rule: str) -> str:
 
 PAPER: Columns = {"paper": lambda each: each.published.shown, "seeds": lambda each: str(len(each.cell.runs))}
 OURS = by_rule(_ours)
+COLUMNS: Columns = {**PAPER, **OURS}
 
 
 def constant(each: Compared) -> float:
