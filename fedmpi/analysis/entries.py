@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from fedmpi.analysis.estimates import Estimate
+from fedmpi.judging.estimates import Estimate
 from fedmpi.metrics.metric import Metric
 
 Row = TypeVar("Row")
@@ -85,9 +85,7 @@ def score(metric: Metric, value: float | Estimate | None, kind: str = "", sign: 
     sign : str
         "+" for a difference.
     """
-    found = (
-        value if isinstance(value, Estimate) else Estimate(math.nan if value is None else value, math.nan, 1)
-    )
+    found = value if isinstance(value, Estimate) else Estimate(math.nan if value is None else value)
     shown = number(metric.scale * found.mean, metric.digits, kind, sign)
     if math.isnan(found.half):
         return shown

@@ -12,10 +12,10 @@ import numpy as np
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.options import option_text
 from fedmpi.config.tables import toml_text
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate, estimate
 from fedmpi.metrics import selection
 from fedmpi.metrics.metric import Metric
 from fedmpi.registry.check import stated
@@ -156,7 +156,7 @@ def _mean(runs: Sequence[Run], part: str) -> Estimate:
     curves = [scores.curve(run.results, run.headline, part) for run in runs]
     places = [best_round(run) for run in runs]
     values = [curve[at] if at >= 0 else math.nan for curve, at in zip(curves, places, strict=True)]
-    return Estimate(math.nan, math.nan, 0) if np.isnan(values).any() else estimate(values)
+    return Estimate(math.nan, count=0) if np.isnan(values).any() else estimate(values)
 
 
 def _rank(metric: Metric, value: float) -> float:

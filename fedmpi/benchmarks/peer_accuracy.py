@@ -12,6 +12,7 @@ from fedmpi.benchmarks.peers import Pair
 from fedmpi.benchmarks.samples import Measurement, Report, Samples
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
+from fedmpi.judging.estimates import half_widths
 from fedmpi.registry.check import Checked
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +92,7 @@ def compare_curves(peer: Floats, own: Floats) -> dict[str, Any]:
     from scipy.stats import ttest_ind
 
     means = {"peer": peer.mean(axis=0), "fedmpi": own.mean(axis=0)}
-    halves = {"peer": _half_width(peer), "fedmpi": _half_width(own)}
+    halves = {"peer": half_widths(peer), "fedmpi": half_widths(own)}
     apart = np.abs(means["peer"] - means["fedmpi"])
     found: dict[str, Any] = {
         program: {
@@ -108,15 +109,6 @@ def compare_curves(peer: Floats, own: Floats) -> dict[str, Any]:
     difference = float(means["fedmpi"][-1] - means["peer"][-1])
     found["difference"] = {"mean": difference, "low": float(interval.low), "high": float(interval.high)}
     return found
-
-
-def _half_width(curves: Floats) -> Floats:
-    """Return half the width of the 95 % t interval of the mean over seeds, float64 [rounds]."""
-    from scipy.stats import t
-
-    seeds = len(curves)
-    half: Floats = t.ppf(0.975, seeds - 1) * curves.std(axis=0, ddof=1) / np.sqrt(seeds)
-    return half
 
 
 def _expected(seeds: int) -> float:

@@ -23,11 +23,11 @@ from fedmpi.config.documents import load_json, short
 from fedmpi.config.suite import CaseSettings, read
 from fedmpi.config.tables import toml_text
 from fedmpi.errors import BadInput, Diverged, Interrupted, RunFailed
+from fedmpi.judging.sequential import SPENDING
 from fedmpi.reproduction.deciding import Design, Standing, standings
 from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, about, case_of, pose
 from fedmpi.reproduction.results import Key, Repetition, Results
-from fedmpi.reproduction.sequential import SPENDING
 from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import load_run
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from fedmpi.cli.plain_table import PlainTable
+from fedmpi.judging.estimates import LEVEL, Estimate
+from fedmpi.judging.judgement import Question
 from fedmpi.reproduction.deciding import Design, Standing, expected
-from fedmpi.reproduction.judgement import LEVEL, Question
-from fedmpi.reproduction.statistics import Estimate
 
 _EVEN, _LIKELY = 0.5, 0.8
 _SPENDINGS = {"pocock": "Pocock's type", "obrien-fleming": "O'Brien and Fleming's type"}
@@ -63,13 +63,13 @@ def _figures(one: Estimate | None) -> list[str]:
     """Return our figure, and its standard deviation between seeds."""
     if one is None:
         return ["-", "-"]
-    return [f"{one.value:+.4f}", f"{one.std:.4f}" if one.freedom else "-"]
+    return [f"{one.mean:+.4f}", f"{one.std:.4f}" if one.freedom else "-"]
 
 
 def _interval(one: Estimate | None) -> str:
     if one is None or math.isnan(one.half):
         return "-"
-    return f"{one.value - one.half:+.4f} to {one.value + one.half:+.4f}"
+    return f"{one.mean - one.half:+.4f} to {one.mean + one.half:+.4f}"
 
 
 def _limits(question: Question) -> str:

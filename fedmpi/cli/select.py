@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ import typer
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.entries import NONE
-from fedmpi.analysis.estimates import Estimate
 from fedmpi.analysis.winners import Labels, Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions, whole_numbers
@@ -26,6 +24,7 @@ from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.reader import Run
@@ -153,4 +152,4 @@ def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
 
 def _with_interval(mean: Estimate) -> str:
     """Return a mean and half the width of its 95 % interval, where there are several seeds."""
-    return f"{mean.mean:.4f}" if math.isnan(mean.half) else f"{mean.mean:.4f} ± {mean.half:.4f}"
+    return str(mean)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import Judgement, Question, judge
+from fedmpi.judging.spreads import bartlett, pool
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.judgement import Judgement, Question, judge
-from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, GAINS, REFERENCE, SCORES, Published
+from fedmpi.reproduction.published import GAINS, REFERENCE, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
-from fedmpi.reproduction.statistics import Estimate, bartlett, pool
 
 MARGIN = 0.02
 """Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
@@ -112,10 +113,8 @@ def _measured(published: Published, reference: Published | None, results: Result
     ours: dict[str, Estimate | None] = {}
     client: dict[str, str] = {}
     for rule, column in RULES.items():
-        if published.score is not None:
-            column = cell.column(published.score, rule, by_client=published.metric in BY_CLIENT)
-        if published.metric in ("average", *CLUSTERING, *SCORES):
-            ours[rule] = measures.average(cell, CLUSTERING.get(published.metric, column))
+        if published.metric not in GAINS:
+            ours[rule] = measures.average(cell, measures.column(cell, published.metric, rule))
             continue
         if reference is None:
             raise BadInput(f"{published.table}, {published.column}: gains need a row {REFERENCE}")
@@ -171,6 +170,6 @@ def _row(each: Compared) -> list[str]:
         row += [""] * 5
     else:
         std = f"{ours.std:.4f}" if ours.freedom else ""
-        row += [f"{ours.value:.4f}", std, str(ours.count), HEADLINE, f"{maximum.value:.4f}"]
+        row += [f"{ours.mean:.4f}", std, str(ours.count), HEADLINE, f"{maximum.mean:.4f}"]
     row += [each.judged[rule].corrected for rule in RULES]
     return [*row, published.command, "; ".join(notes)]

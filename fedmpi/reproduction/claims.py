@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import NOT_RUN, Question
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import MARGIN, RELATIVE_MARGIN
-from fedmpi.reproduction.judgement import NOT_RUN, Question
-from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, KINDS, REFERENCE, Claim, Published
+from fedmpi.reproduction.published import KINDS, REFERENCE, Claim, Published
 from fedmpi.reproduction.results import Cell, Repetition
-from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import signed
 
 
@@ -66,17 +66,15 @@ class Book:
                 return each
         raise BadInput(f"{claim.suite} {cases}: a claim about it, but no published {metric}")
 
+    def pair_of_figures(self, claim: Claim, metric: str = "") -> tuple[Published, Published]:
+        """Return what the paper prints of a claim's cases and of what they are measured against."""
+        name = metric or claim.metric or "average"
+        return self.figure(claim, claim.cases, name), self.figure(claim, claim.against, name)
+
     def lead(self, claim: Claim, metric: str = "") -> float:
         """Return by how much the printed figure of a claim's cases is better than the other one."""
-        name = metric or claim.metric or "average"
-        ours, other = (self.figure(claim, cases, name) for cases in (claim.cases, claim.against))
-        return _sign(claim) * (ours.value - other.value)
-
-    def margin(self, claim: Claim) -> float:
-        """Return what figures that are the same may differ by; errors relative to the printed one."""
-        if claim.score is None or claim.score.bounded:
-            return MARGIN
-        return RELATIVE_MARGIN * self.figure(claim, claim.against, claim.metric).value
+        ours, other = self.pair_of_figures(claim, metric)
+        return claim.sign * (ours.value - other.value)
 
     def unpublished(self, claim: Claim) -> str:
         """Return the settings of a claim's cases that are not published."""
@@ -96,29 +94,187 @@ class Book:
         return *self.pair(claim), self.results.one(claim.suite, claim.over)[0]
 
 
+class Lead:
+    """By how much a claim's cases score better than what they are measured against, paired."""
+
+    metric = ""
+    """Whose figures the paper prints; blank for the claim's."""
+
+    def published(self, book: Book, claim: Claim) -> float:
+        """Return the paper's figure."""
+        return book.lead(claim, self.metric)
+
+    def margin(self, book: Book, claim: Claim) -> float:
+        """Return what figures that are the same may differ by; errors relative to the printed one."""
+        if claim.score is None or claim.score.bounded:
+            return MARGIN
+        return RELATIVE_MARGIN * book.figure(claim, claim.against, claim.metric).value
+
+    def printed(self, book: Book, claim: Claim) -> str:
+        """Return what the paper prints about it."""
+        ours, other = book.pair_of_figures(claim, self.metric)
+        return f"{self.published(book, claim):+.4f} ({ours.printed} against {other.printed})"
+
+    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+        """Return our figure under a selection rule; None without runs."""
+        ours, other = book.pair(claim)
+        lead = measures.lead if claim.score is None else measures.lead_of_runs
+        found = lead(ours, other, measures.column(ours, claim.metric, rule))
+        return None if found is None else replace(found, mean=claim.sign * found.mean)
+
+    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+        """Return our figure as it is shown."""
+        return signed(ours)
+
+
+class LeastGain(Lead):
+    """By how much the smallest gain of a client is above another method's."""
+
+    metric = "min gain"
+
+    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+        """Return our figure; None without runs."""
+        return measures.least_lead(book.trio(claim), RULES[rule])
+
+
+class Part(Lead):
+    """By which part of self-train's average the method's is above it."""
+
+    def published(self, book: Book, claim: Claim) -> float:
+        """Return the paper's figure."""
+        return book.figure(claim, claim.cases, "average").value / self._alone(book, claim) - 1
+
+    def margin(self, book: Book, claim: Claim) -> float:
+        """Return what figures that are the same may differ by."""
+        return MARGIN / self._alone(book, claim)
+
+    def printed(self, book: Book, claim: Claim) -> str:
+        """Return what the paper prints about it."""
+        return f"{100 * self.published(book, claim):+.2f} %"
+
+    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+        """Return our figure; None without runs."""
+        return measures.part_gained(*book.pair(claim), RULES[rule])
+
+    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+        """Return our figure as it is shown."""
+        return f"{100 * ours.mean:+.2f} %" + ("" if math.isnan(ours.half) else f" ± {100 * ours.half:.2f}")
+
+    def _alone(self, book: Book, claim: Claim) -> float:
+        """Return self-train's printed average, in the column of the table."""
+        ours = book.figure(claim, claim.cases, "average")
+        wanted = (ours.place, ours.column, REFERENCE, "average")
+        return next(
+            each.value for each in book.figures if (each.place, each.column, each.row, each.metric) == wanted
+        )
+
+
+class Improved(Lead):
+    """The share of clients that gain; a client is the margin."""
+
+    def published(self, book: Book, claim: Claim) -> float:
+        """Return the paper's figure."""
+        return book.figure(claim, claim.cases, "ratio").value
+
+    def margin(self, book: Book, claim: Claim) -> float:
+        """Return what figures that are the same may differ by."""
+        return 1 / self.clients(book, claim)
+
+    def printed(self, book: Book, claim: Claim) -> str:
+        """Return what the paper prints about it."""
+        return book.figure(claim, claim.cases, "ratio").printed
+
+    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+        """Return our figure; None without runs."""
+        gains = measures.gains(*book.pair(claim), RULES[rule])
+        return None if gains is None else gains.improved
+
+    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+        """Return our figure as it is shown."""
+        clients = self.clients(book, claim)
+        return f"{round(ours.mean * clients)}/{clients}"
+
+    def clients(self, book: Book, claim: Claim) -> int:
+        """Return of how many clients."""
+        return book.figure(claim, claim.cases, "ratio").clients or 1
+
+
+@dataclass(frozen=True)
+class MoreImproved(Improved):
+    """The share of clients that gain less so many times another method's."""
+
+    times: int = 1
+
+    def published(self, book: Book, claim: Claim) -> float:
+        """Return the paper's figure."""
+        return book.lead(claim, "ratio")
+
+    def printed(self, book: Book, claim: Claim) -> str:
+        """Return what the paper prints about it."""
+        figures = book.pair_of_figures(claim, "ratio")
+        ours, other = (round(each.value * (each.clients or 1)) for each in figures)
+        return f"{ours} against {other} of {self.clients(book, claim)}"
+
+    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+        """Return our figure; None without runs."""
+        return measures.more_improved(book.trio(claim), RULES[rule], self.times)
+
+    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+        """Return our figure as it is shown."""
+        clients = self.clients(book, claim)
+        half = "" if math.isnan(ours.half) else f" ± {clients * ours.half:.1f}"
+        return f"{clients * ours.mean:+.0f}{half}"
+
+
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of claim is put.
+    """How a kind of claim is put: our figure is as large as the paper's, or than none, but for a margin.
 
     Attributes
     ----------
     heading : str
         What its table is called.
-    printed : callable
-        What the paper prints about it.
-    limits : callable
-        Of a claim: between what limits the truth must be.
-    ours : callable
-        Of a claim and a selection rule: our figure.
-    text : callable
-        Our figure and its cells' clients, as text.
+    measure : Lead
+        What it is about.
+    around : bool
+        Whether it must not be larger either.
+    over_none : bool
+        Whether it is held against no lead in place of the published one.
+    margin : bool
+    printed : str
+        In place of what the paper prints.
     """
 
     heading: str
-    printed: Callable[[Book, Claim], str]
-    limits: Callable[[Book, Claim], tuple[float, float]]
-    ours: Callable[[Book, Claim, str], Estimate | None]
-    text: Callable[[Book, Claim, Estimate], str] = lambda book, claim, ours: signed(ours)
+    measure: Lead
+    around: bool = False
+    over_none: bool = False
+    margin: bool = True
+    printed: str = ""
+
+    def limits(self, book: Book, claim: Claim) -> tuple[float, float]:
+        """Return between what limits the truth must be."""
+        middle = 0.0 if self.over_none else self.measure.published(book, claim)
+        margin = self.measure.margin(book, claim) if self.margin else 0.0
+        return middle - margin, middle + margin if self.around else math.inf
+
+
+BY_KIND: Mapping[str, Kind] = {
+    "lead": Kind("Leads", Lead()),
+    "behind": Kind("Behind by as much as published", Lead(), around=True),
+    "level": Kind("As good after half the rounds", Lead(), over_none=True, printed="at least +0"),
+    "above": Kind("Orderings", Lead(), over_none=True, margin=False),
+    "alike": Kind("As good as each other", Lead(), over_none=True, around=True),
+    "gain": Kind("Average gain over self-train, as a part of its accuracy", Part()),
+    "improved": Kind("Clients that gain over self-train", Improved(), around=True),
+    "more": Kind("Clients improved beyond those of another method", MoreImproved()),
+    "twice": Kind(
+        "Clients improved beyond twice those of another method", MoreImproved(times=2), over_none=True
+    ),
+    "least": Kind("Smallest gain of a client, over another method's", LeastGain()),
+}
+
+assert tuple(BY_KIND) == KINDS
 
 
 def asked(book: Book, claim: Claim, rule: str) -> Asked:
@@ -126,154 +282,12 @@ def asked(book: Book, claim: Claim, rule: str) -> Asked:
     kind = BY_KIND[claim.kind]
     if not claim.suite:
         return Asked(Question(None, 0.0, 0.0), NOT_RUN)
-    estimate = kind.ours(book, claim, rule)
+    estimate = kind.measure.ours(book, claim, rule)
     question = Question(estimate, *kind.limits(book, claim), book.unpublished(claim))
-    return Asked(question, NOT_RUN if estimate is None else kind.text(book, claim, estimate))
+    return Asked(question, NOT_RUN if estimate is None else kind.measure.text(book, claim, estimate))
 
 
-def _sign(claim: Claim) -> int:
-    """Return 1 where a higher figure is the better one, else -1."""
-    return 1 if claim.score is None else claim.score.sign
-
-
-def _lead(book: Book, claim: Claim, rule: str) -> Estimate | None:
-    """Return by how much our figure of a claim's cases is better than the other one, paired."""
-    ours, other = book.pair(claim)
-    if claim.score is None:
-        found = measures.lead(ours, other, CLUSTERING.get(claim.metric, RULES[rule]))
-    else:
-        column = ours.column(claim.score, rule, by_client=claim.metric in BY_CLIENT)
-        found = measures.lead_of_runs(ours, other, column)
-    return None if found is None else replace(found, value=_sign(claim) * found.value)
-
-
-def _clients(book: Book, claim: Claim) -> int:
-    return book.figure(claim, claim.cases, "ratio").clients or 1
-
-
-def _printed_lead(book: Book, claim: Claim, metric: str = "") -> str:
-    name = metric or claim.metric or "average"
-    ours, other = (book.figure(claim, cases, name) for cases in (claim.cases, claim.against))
-    return f"{book.lead(claim, metric):+.4f} ({ours.printed} against {other.printed})"
-
-
-def _published_part(book: Book, claim: Claim) -> tuple[float, float]:
-    """Return by which part of self-train's printed average the method's is above it, and that average."""
-    ours = book.figure(claim, claim.cases, "average")
-    alone = next(
-        each
-        for each in book.figures
-        if (each.place, each.column, each.row, each.metric) == (ours.place, ours.column, REFERENCE, "average")
-    )
-    return ours.value / alone.value - 1, alone.value
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:+.2f} %"
-
-
-def _least_part(book: Book, claim: Claim) -> tuple[float, float]:
-    published, alone = _published_part(book, claim)
-    return published - MARGIN / alone, math.inf
-
-
-def _part_text(book: Book, claim: Claim, ours: Estimate) -> str:
-    return _percent(ours.value) + ("" if math.isnan(ours.half) else f" ± {100 * ours.half:.2f}")
-
-
-def _counts(book: Book, claim: Claim) -> tuple[int, int]:
-    """Return how many clients the paper says that both sides improve."""
-    figures = (book.figure(claim, cases, "ratio") for cases in (claim.cases, claim.against))
-    first, second = (round(each.value * (each.clients or 1)) for each in figures)
-    return first, second
-
-
-def _printed_counts(book: Book, claim: Claim) -> str:
-    first, second = _counts(book, claim)
-    return f"{first} against {second} of {_clients(book, claim)}"
-
-
-def _more_text(book: Book, claim: Claim, ours: Estimate) -> str:
-    clients = _clients(book, claim)
-    return f"{clients * ours.value:+.0f}" + ("" if math.isnan(ours.half) else f" ± {clients * ours.half:.1f}")
-
-
-def _around(value: float, step: float) -> tuple[float, float]:
-    return value - step, value + step
-
-
-def _improved(book: Book, claim: Claim, rule: str) -> Estimate | None:
-    gains = measures.gains(*book.pair(claim), RULES[rule])
-    return None if gains is None else gains.improved
-
-
-def _improved_text(book: Book, claim: Claim, ours: Estimate) -> str:
-    clients = _clients(book, claim)
-    return f"{round(ours.value * clients)}/{clients}"
-
-
-BY_KIND: Mapping[str, Kind] = {
-    "lead": Kind(
-        "Leads",
-        _printed_lead,
-        lambda book, claim: (book.lead(claim) - book.margin(claim), math.inf),
-        _lead,
-    ),
-    "behind": Kind(
-        "Behind by as much as published",
-        _printed_lead,
-        lambda book, claim: _around(book.lead(claim), book.margin(claim)),
-        _lead,
-    ),
-    "level": Kind(
-        "As good after half the rounds",
-        lambda book, claim: "at least +0",
-        lambda book, claim: (-book.margin(claim), math.inf),
-        _lead,
-    ),
-    "above": Kind("Orderings", _printed_lead, lambda book, claim: (0.0, math.inf), _lead),
-    "alike": Kind(
-        "As good as each other",
-        _printed_lead,
-        lambda book, claim: _around(0.0, book.margin(claim)),
-        _lead,
-    ),
-    "gain": Kind(
-        "Average gain over self-train, as a part of its accuracy",
-        lambda book, claim: _percent(_published_part(book, claim)[0]),
-        _least_part,
-        lambda book, claim, rule: measures.part_gained(*book.pair(claim), RULES[rule]),
-        _part_text,
-    ),
-    "improved": Kind(
-        "Clients that gain over self-train",
-        lambda book, claim: book.figure(claim, claim.cases, "ratio").printed,
-        lambda book, claim: _around(
-            book.figure(claim, claim.cases, "ratio").value, 1 / _clients(book, claim)
-        ),
-        _improved,
-        _improved_text,
-    ),
-    "more": Kind(
-        "Clients improved beyond those of another method",
-        _printed_counts,
-        lambda book, claim: (book.lead(claim, "ratio") - 1 / _clients(book, claim), math.inf),
-        lambda book, claim, rule: measures.more_improved(book.trio(claim), RULES[rule]),
-        _more_text,
-    ),
-    "twice": Kind(
-        "Clients improved beyond twice those of another method",
-        _printed_counts,
-        lambda book, claim: (-1 / _clients(book, claim), math.inf),
-        lambda book, claim, rule: measures.more_improved(book.trio(claim), RULES[rule], times=2),
-        _more_text,
-    ),
-    "least": Kind(
-        "Smallest gain of a client, over another method's",
-        lambda book, claim: _printed_lead(book, claim, "min gain"),
-        lambda book, claim: (book.lead(claim, "min gain") - MARGIN, math.inf),
-        lambda book, claim, rule: measures.least_lead(book.trio(claim), RULES[rule]),
-    ),
-}
-
-assert tuple(BY_KIND) == KINDS
+def printed(book: Book, claim: Claim) -> str:
+    """Return what the paper prints about a claim."""
+    kind = BY_KIND[claim.kind]
+    return kind.printed or kind.measure.printed(book, claim)

@@ -6,28 +6,25 @@ import math
 import re
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 from fedmpi.analysis.cells import grouped
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import Judgement, Question, in_words, judge
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import HEADLINE, MARGIN, Compared
-from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge
 from fedmpi.reproduction.published import CLUSTERING, Published
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.statistics import Estimate
-from fedmpi.reproduction.tables import answered, markdown, number, refused, row, signed, spread_text
-
-_HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range", "ours - paper", "holds?")
+from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, markdown, refused, signed
 
 
-def in_short(found: Sequence[Compared]) -> str:
+def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what became of the published scores and leads, a line per reading and metric."""
     lines = []
     readings = grouped(found, lambda each: each.published.reading)
     for reading, metric in product(readings, CLUSTERING):
         members = [each for each in readings[reading] if each.published.metric == metric]
         of_tables = grouped(members, lambda each: each.published.table)
-        text = f"of {len(members)} published figures {answered(members, HEADLINE)}"
+        text = f"of {len(members)} published figures {answered(members, rules[0])}"
         gaps = [answer.corrected for table in of_tables.values() for *_, answer in _gaps(table)]
         if gaps:
             leading = in_words(gaps, refused(members))
@@ -35,22 +32,6 @@ def in_short(found: Sequence[Compared]) -> str:
         title = f"{' and '.join(of_tables)}{f', {reading}' if reading else ''}"
         lines.append(f"- {title}, {metric}: {text}.")
     return "\n".join(lines) + "\n"
-
-
-def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
-    """Return a published table's name and suite, and its figures by metric."""
-    members = [each for each in found if each.published.place == name]
-    by_metric = grouped(members, lambda each: each.published.metric)
-    metrics = [
-        {
-            "metric": metric,
-            "figures": markdown(_HEADINGS, map(_row, by_metric[metric])),
-            "leads": leads(by_metric[metric]),
-            "spreads": spread_text(by_metric[metric], [HEADLINE]),
-        }
-        for metric in CLUSTERING
-    ]
-    return {"name": name, "suite": members[0].published.suite, "metrics": metrics}
 
 
 def settings_table(results: Results, suite: str) -> str:
@@ -143,11 +124,20 @@ def _lead(own: Compared, other: Compared) -> tuple[float, Estimate | None]:
     return own.published.value - other.published.value, ours
 
 
-def _row(each: Compared) -> list[str]:
+def _std(each: Compared) -> str:
     ours = each.ours[HEADLINE]
-    spread, extent = "-", "-"
-    if ours is not None:
-        values = each.cell.values(CLUSTERING[each.published.metric])
-        extent = f"{values.min():.4f} to {values.max():.4f}"
-        spread = f"{ours.std:.4f}" if ours.freedom else "-"
-    return row(each, [number(ours), spread, extent], [HEADLINE])
+    return f"{ours.std:.4f}" if ours is not None and ours.freedom else "-"
+
+
+def _range(each: Compared) -> str:
+    values = each.cell.values(CLUSTERING[each.published.metric])
+    return f"{values.min():.4f} to {values.max():.4f}" if values.size else "-"
+
+
+COLUMNS: Columns = {
+    "paper": PAPER["paper"],
+    "repetitions": PAPER["seeds"],
+    "mean": OURS[HEADLINE],
+    "std": _std,
+    "range": _range,
+}

@@ -7,21 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedmpi.analysis.cells import grouped
+from fedmpi.judging.estimates import FEWEST, LEVEL
+from fedmpi.judging.judgement import CONFIRMED, Question, refusal
+from fedmpi.judging.sequential import STUDENT, Looks, nominal_levels, rejected
 from fedmpi.reproduction.cells import HEADLINE
 from fedmpi.reproduction.claims import Asked, Book, asked
-from fedmpi.reproduction.judgement import (
-    CONFIRMED,
-    FEWEST_SEEDS,
-    LEVEL,
-    Question,
-    inside_p,
-    outside_p,
-    refusal,
-)
 from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, own_rule
 from fedmpi.reproduction.results import Results
-from fedmpi.reproduction.sequential import STUDENT, Looks, nominal_levels, rejected
 from fedmpi.reproduction.verdicts import family
 
 _AT_LIMIT = 1e-9
@@ -37,7 +30,7 @@ class Design:
     max_seeds : int
         Repetitions of a cell at the last look.
     spending : str
-        How the level is spent over the looks: a key of `fedmpi.reproduction.sequential.SPENDING`.
+        How the level is spent over the looks: a key of `fedmpi.judging.sequential.SPENDING`.
     """
 
     max_seeds: int
@@ -45,7 +38,7 @@ class Design:
 
     def looks(self, posed: Posed) -> tuple[int, ...]:
         """Return after how many repetitions a claim is looked at: all of the suite's own, then every one."""
-        first = max(FEWEST_SEEDS, posed.own)
+        first = max(FEWEST, posed.own)
         return tuple(range(first, max(self.max_seeds, first) + 1))
 
     def fractions(self, posed: Posed) -> tuple[float, ...]:
@@ -111,8 +104,8 @@ class _Sequence:
         self._counts, self._fractions = design.looks(posed), design.fractions(posed)
         self.taken = [count for count in self._counts if count <= self._available]
         questions = [self.asked(count).question for count in self.taken]
-        self._outside = [_p_value(question, confirmed=True) for question in questions]
-        self._inside = [_p_value(question, confirmed=False) for question in questions]
+        self._outside = [question.outside_p for question in questions]
+        self._inside = [question.inside_p for question in questions]
         self.refused = refusal(Book(figures, results).unpublished(posed.claim))
         self.family = family(posed.claim)
 
@@ -134,14 +127,6 @@ class _Sequence:
         looks = sum(each <= count for each in self.taken)
         next_look = None if verdict else later
         return Standing(self._posed, self.asked(count), count, looks, verdict, next_look, undecided)
-
-
-def _p_value(question: Question, confirmed: bool) -> float:
-    """Return the p-value of what speaks against a verdict; 1 where there is no figure."""
-    one = question.estimate
-    if one is None or not one.freedom:
-        return 1.0
-    return outside_p(question, one) if confirmed else inside_p(question, one)
 
 
 def _decided(members: Sequence[_Sequence], design: Design) -> list[tuple[str, int]]:
@@ -177,7 +162,7 @@ def expected(standing: Standing, design: Design, power: float) -> int | None:
 
     question = standing.asked.question
     one = question.estimate
-    distance = 0.0 if one is None else _distance(question, one.value)
+    distance = 0.0 if one is None else _distance(question, one.mean)
     if one is None or not one.freedom or distance < _AT_LIMIT:
         return None
     looks = design.looks(standing.posed)

@@ -11,17 +11,21 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from fedmpi.judging.estimates import FEWEST
+from fedmpi.judging.spreads import LEVEL_OF_SPREADS
 from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import MARGIN, Compared, compare
 from fedmpi.reproduction.chart import chart
 from fedmpi.reproduction.grid import at_constant, grids, legend
-from fedmpi.reproduction.judgement import FEWEST_SEEDS
 from fedmpi.reproduction.papers import PAPERS, Paper
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS
-from fedmpi.reproduction.verdicts import Verdict
 
-_KINDS: dict[str, Any] = {"clusters": clusterings, "scores": scores}
+_KINDS: dict[str, tuple[Any, Any]] = {
+    "clients": (tables, overview.of_clients),
+    "clusters": (clusterings, overview.of_clusters),
+    "scores": (scores, overview.of_scores),
+}
+"""By what a paper's runs are scored: the module that shows them, and how they are tallied."""
 
 
 def cells(results: Results) -> list[Compared]:
@@ -56,7 +60,7 @@ def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, s
             version=results.version,
         ),
         "lessons.md": _rendered(
-            "lessons.md", sections=learnt, summary=lessons.summary(learnt), fewest=FEWEST_SEEDS
+            "lessons.md", sections=learnt, summary=lessons.summary(learnt), fewest=FEWEST
         ),
         f"{name}/verdicts.svg": _rendered("verdicts.svg", **chart(tallies)),
         f"{name}/how-to-read.md": _rendered(
@@ -77,19 +81,32 @@ def _rendered(template: str, **values: Any) -> str:
 
 
 def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return what the template of a paper's page needs, and its tallies."""
+    """Return what the template of a paper's page needs, and its tallies.
+
+    Where whole runs are scored, leads of the paper's own method stand with its tables, not with other claims.
+    """
+    kind, tally = _KINDS[paper.scored]
     members = [each for each in found if each.published.paper == paper.name]
     judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
-    if paper.scored in _KINDS:
-        tally = overview.of_clusters if paper.scored == "clusters" else overview.of_scores
-        sections = _whole(paper, members, judged, results)
-        tallies = tally(members) + overview.of_claims(judged, paper.rules)
-    else:
-        studied = _studies(paper, results) if paper.splits else {}
-        sections = {**_tables(paper, members, judged, results), **studied}
-        tallies = overview.of_clients(members, judged, paper.rules)
-    further = {"legend": legend(members, paper.rules), "tallies": tallies, "found": members}
-    return {**vars(paper), **_openings(members), **sections, **further}
+    listed = [
+        each for each in judged if kind is tables or (each.first.kind, each.first.source) != ("lead", "table")
+    ]
+    names = dict.fromkeys(each.published.place for each in members if not each.published.lacks)
+    return {
+        **vars(paper),
+        **_openings(members),
+        "found": members,
+        "legend": legend(members, paper.rules),
+        "tallies": tally(members, paper.rules) + overview.of_claims(judged, paper.rules),
+        "in_short": kind.in_short(members, paper.rules)
+        + verdicts.in_short(listed, paper.rules)
+        + tables.selection_text(members),
+        "verdicts": verdicts.verdict_tables(listed, paper.rules),
+        "tables": [_table(paper, members, name, kind.COLUMNS) for name in names],
+        "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
+        **(_of_clients(paper, members, results) if kind is tables else _whole(paper, members, results)),
+        **(_studies(paper, results) if paper.splits else {}),
+    }
 
 
 def _openings(found: Sequence[Compared]) -> dict[str, str]:
@@ -101,23 +118,22 @@ def _openings(found: Sequence[Compared]) -> dict[str, str]:
     }
 
 
-def _tables(
-    paper: Paper, found: Sequence[Compared], judged: Sequence[Verdict], results: Results
-) -> dict[str, Any]:
+def _of_clients(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
     """Return the sections of a paper with accuracies of clients."""
+    suites = (*paper.tables, *filter(None, (paper.splits, paper.ablation)))
     return {
-        "in_short": tables.in_short(found, paper.rules)
-        + verdicts.in_short(judged, paper.rules)
-        + tables.selection_text(found),
-        "verdicts": verdicts.verdict_tables(judged, paper.rules),
-        "tables": [
-            _table(paper, found, name) for name in dict.fromkeys(each.published.place for each in found)
-        ],
         "counts": tables.counts_table(found),
         "domains": studies.domain_table(_cells(paper, results)),
-        "queue": openings.queue_table(
-            results, (*paper.tables, *filter(None, (paper.splits, paper.ablation)))
-        ),
+        "queue": openings.queue_table(results, suites),
+    }
+
+
+def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
+    """Return the sections of a paper whose runs are scored as a whole."""
+    return {
+        "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
+        "honest": scores.honest_table(results, found),
+        "queue": openings.queue_table(results, paper.tables),
     }
 
 
@@ -141,41 +157,12 @@ def _cells(paper: Paper, results: Results) -> list[Cell]:
     return [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
 
 
-def _whole(
-    paper: Paper, found: Sequence[Compared], judged: Sequence[Verdict], results: Results
-) -> dict[str, Any]:
-    """Return the sections of a paper whose runs are scored as a whole.
-
-    Leads of a paper's own method stand with its tables; all other claims have tables of their own.
-    """
-    names = dict.fromkeys(each.published.place for each in found if not each.published.lacks)
-    kind = _KINDS[paper.scored]
-    listed = [each for each in judged if (each.first.kind, each.first.source) != ("lead", "table")]
-    return {
-        "in_short": kind.in_short(found) + verdicts.in_short(listed, paper.rules),
-        "verdicts": verdicts.verdict_tables(listed, paper.rules),
-        "tables": [{**kind.table(found, name), **_grids(paper, found, name)} for name in names],
-        "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
-        "honest": scores.honest_table(results, found),
-        "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
-        "queue": openings.queue_table(results, paper.tables),
-    }
-
-
-def _table(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
-    members = [each for each in found if each.published.place == name]
-    noted = {each.published.cell: each for each in members if each.published.note}.values()
-    return {
-        **_grids(paper, found, name),
-        "name": name,
-        "suite": members[0].published.suite,
-        "accuracies": tables.accuracy_table(members, paper.rules),
-        "spreads": tables.spread_text(members, paper.rules),
-        "gains": tables.gains_table(members, paper.rules),
-        "notes": tables.notes([each for each in noted if not each.published.reading]),
-    }
-
-
-def _grids(paper: Paper, found: Sequence[Compared], name: str) -> dict[str, Any]:
+def _table(paper: Paper, found: Sequence[Compared], name: str, columns: tables.Columns) -> dict[str, Any]:
+    """Return the parts of a published table, as far as its cells can be computed."""
     members = [each for each in found if each.published.place == name and not each.published.lacks]
-    return {"grids": grids(members, paper.rules), "at_constant": at_constant(members)}
+    made = tables.parts(members, columns, paper.rules)
+    for each in made["metrics"] if paper.scored == "clusters" else ():
+        alike = [one for one in members if one.published.metric == each["name"]]
+        each["leads"] = clusterings.leads(alike)
+    made["gains"] = tables.gains_table(members, paper.rules)
+    return {**made, "grids": grids(members, paper.rules), "at_constant": at_constant(members)}

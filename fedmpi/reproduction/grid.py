@@ -9,8 +9,8 @@ import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
+from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
-from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, REFUTED
 from fedmpi.reproduction.published import CLUSTERING, GAINS
 from fedmpi.reproduction.tables import constant, markdown, refused
 
@@ -118,7 +118,7 @@ def _cell(each: Compared | None, rules: Sequence[str]) -> str:
 
 def _ours(each: Compared, rule: str) -> str:
     one = each.ours[rule]
-    return "-" if one is None else f"{one.value:.3f}{_MARKS.get(each.judged[rule].corrected, '')}"
+    return "-" if one is None else f"{one.mean:.3f}{_MARKS.get(each.judged[rule].corrected, '')}"
 
 
 def _span(counts: Sequence[int]) -> str:

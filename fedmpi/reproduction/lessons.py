@@ -15,13 +15,14 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import FEWEST, Estimate
+from fedmpi.judging.families import corrected
+from fedmpi.judging.judgement import NOT_RUN
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
-from fedmpi.reproduction.judgement import FEWEST_SEEDS, NOT_RUN, REFUTED, Judgement, Question, judge
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.published import table
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import markdown, signed
 
 _COLUMNS = ("question", "comparison", "suite", "cases", "over_suite", "over_cases", "change")
@@ -29,9 +30,6 @@ _COLUMNS = ("question", "comparison", "suite", "cases", "over_suite", "over_case
 _CHANGES = ("", "as published", "without twins")
 """How a line compares: two configurations; or, of the same runs, the published selection rule with another
 one; or the test examples without twins in a training set with all of them."""
-
-_DUST = 1e-9
-"""Error of a difference, relative to it, below which all runs differ alike: chance has no measure there."""
 
 _SHOWN = (HEADLINE, BY_VALIDATION)
 BETTER, WORSE, ALIKE, FEW = "better", "worse", "not told apart", "too few seeds"
@@ -145,27 +143,25 @@ def _unless_constructed(answer: str, constructed: bool) -> str:
 
 def _is_absent(one: Estimate | None) -> bool:
     """Return whether the runs are there and their score is not."""
-    return one is not None and math.isnan(one.value)
+    return one is not None and math.isnan(one.mean)
 
 
 def _answers(found: Sequence[Estimate | None], measured: Sequence[Estimate | None]) -> list[str]:
     """Return what the comparisons of a question say under one rule: two-sided tests of no difference."""
-    judged = judge([Question(one, 0.0, 0.0) for one in found])
     return [
-        NO_CHOICE if _is_absent(raw) else _answer(one, verdict)
-        for one, raw, verdict in zip(found, measured, judged, strict=True)
+        NO_CHOICE if _is_absent(raw) else _answer(one, p_value)
+        for one, raw, p_value in zip(found, measured, corrected(found), strict=True)
     ]
 
 
-def _answer(one: Estimate | None, judged: Judgement) -> str:
+def _answer(one: Estimate | None, p_value: float) -> str:
     """Return what a comparison says."""
-    if judged.corrected == NOT_RUN:
+    if one is None:
         return NOT_RUN
-    if one is None or one.count < FEWEST_SEEDS:
+    if one.count < FEWEST:
         return FEW
-    if judged.corrected != REFUTED or one.error <= _DUST * abs(one.value):
-        return ALIKE
-    return BETTER if one.value > 0 else WORSE
+    verdict = one.verdict(p_value=p_value)
+    return verdict if verdict in (BETTER, WORSE) else ALIKE
 
 
 def _change(cell: Cell, column: str, other: str) -> Estimate | None:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.analysis.rows import RULES
+from fedmpi.judging.estimates import Estimate, estimate
+from fedmpi.judging.spreads import bootstrap
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, POOLED
 from fedmpi.reproduction.results import Cell, Float, Repetition
-from fedmpi.reproduction.statistics import Estimate, bootstrap, mean
 
 Trio = tuple[Cell, Cell, Cell]
 """A method, another one, and self-train, over which both gain."""
@@ -47,13 +50,20 @@ class Gains:
     @property
     def ratio(self) -> str:
         """Clients that gain at least 0, of all, as papers print it."""
-        return f"{round(self.improved.value * self.clients)}/{self.clients}"
+        return f"{round(self.improved.mean * self.clients)}/{self.clients}"
 
 
-def average(cell: Cell, column: str, repetitions: list[Repetition] | None = None) -> Estimate | None:
+def column(cell: Cell, metric: str, rule: str) -> str:
+    """Return the column of rows that has what papers call a metric, under a selection rule."""
+    score = (POOLED | BY_CLIENT).get(metric)
+    if score is not None:
+        return cell.column(score, rule, by_client=metric in BY_CLIENT)
+    return CLUSTERING.get(metric, RULES[rule])
+
+
+def average(cell: Cell, column: str) -> Estimate | None:
     """Return the mean over clients, those without a value left out; None without runs."""
-    values = cell.values(column, repetitions)
-    return _mean(values) if len(values) else None
+    return _mean(averages(cell, column))
 
 
 def lead(ours: Cell, other: Cell, column: str) -> Estimate | None:
@@ -73,9 +83,10 @@ def _lead(ours: Cell, other: Cell, column: str, both: list[Repetition]) -> Estim
 def averages(cell: Cell, column: str, repetitions: list[Repetition] | None = None) -> Float:
     """Return the means over clients, float64 [repetitions], clients without a value left out; NaN of none."""
     values = cell.values(column, repetitions)
+    if not values.size:
+        return np.zeros(0)
     known = ~np.isnan(values)
-    counts = known.sum(axis=1) if values.size else np.zeros(0)
-    sums = np.where(known, values, 0.0).sum(axis=1) if values.size else np.zeros(0)
+    sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
     found = np.full(len(counts), math.nan)
     np.divide(sums, counts, out=found, where=counts > 0)
     return found
@@ -83,7 +94,11 @@ def averages(cell: Cell, column: str, repetitions: list[Repetition] | None = Non
 
 def difference(ours: Float, other: Float) -> Estimate | None:
     """Return the mean difference of paired figures [repetitions]; None without any."""
-    return mean(ours - other) if len(ours) else None
+    return _mean(ours - other)
+
+
+def _mean(figures: Float) -> Estimate | None:
+    return estimate(figures).rounded() if len(figures) else None
 
 
 def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
@@ -95,7 +110,7 @@ def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
     clients = gaps.shape[1]
     each = _rounded(gaps.mean(axis=0))
     return Gains(
-        mean=_mean(gaps),
+        mean=estimate(np.nanmean(gaps, axis=1)).rounded(),
         least=bootstrap(gaps, lambda means: _rounded(means).min(axis=-1)),
         client=ours.clients()[int(each.argmin())],
         improved=bootstrap(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=_floor(gaps)),
@@ -108,8 +123,8 @@ def part_gained(ours: Cell, alone: Cell, column: str) -> Estimate | None:
     both = ours.shared(alone)
     if not both:
         return None
-    averages = [np.nanmean(cell.values(column, both), axis=1) for cell in (ours, alone)]
-    return bootstrap(np.stack(averages, axis=1), lambda means: means[..., 0] / means[..., 1] - 1)
+    figures = [averages(cell, column, both) for cell in (ours, alone)]
+    return bootstrap(np.stack(figures, axis=1), lambda means: means[..., 0] / means[..., 1] - 1)
 
 
 def more_improved(cells: Trio, column: str, times: int = 1) -> Estimate | None:
@@ -158,10 +173,6 @@ def _more(improved: npt.NDArray[np.bool_], times: int) -> Float:
 def _least_lead(means: Float) -> Float:
     first, second = np.split(_rounded(means), 2, axis=-1)
     return np.asarray(first.min(axis=-1) - second.min(axis=-1))
-
-
-def _mean(values: Float) -> Estimate:
-    return mean(np.nanmean(values, axis=1))
 
 
 def _rounded(values: Float) -> Float:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedmpi.analysis.cells import grouped
+from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.clusterings import judged_leads
-from fedmpi.reproduction.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
-from fedmpi.reproduction.scores import JUDGED
 from fedmpi.reproduction.tables import markdown
 from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
 
@@ -80,13 +79,10 @@ class Tally:
         return said[:_MOST_NAMED] + more
 
 
-def of_clients(found: Sequence[Compared], judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
-    """Return the tallies of a paper with accuracies of clients: its averages and the claims of its text."""
+def of_clients(found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
+    """Return the tallies of a paper with accuracies of clients: its averages."""
     averages = [each for each in _own_reading(found) if each.published.metric == "average"]
-    return [
-        *(_figures("average accuracies", averages, rule) for rule in rules),
-        *of_claims(judged, rules),
-    ]
+    return [_figures("average accuracies", averages, rule) for rule in rules]
 
 
 def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
@@ -109,7 +105,7 @@ def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
     ]
 
 
-def of_clusters(found: Sequence[Compared]) -> list[Tally]:
+def of_clusters(found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
     """Return the tallies of a paper scored by clusters: its scores, and the leads of its method."""
     figures = _own_reading(found)
     families = grouped(figures, lambda each: (each.published.table, each.published.metric))
@@ -119,15 +115,15 @@ def of_clusters(found: Sequence[Compared]) -> list[Tally]:
         for other, answer in judged_leads(members)
     )
     return [
-        _figures("scores of clusters", figures, HEADLINE),
+        *(_figures("scores of clusters", figures, rule) for rule in rules),
         Tally(f"leads of {found[0].published.paper}", HEADLINE, leads),
     ]
 
 
-def of_scores(found: Sequence[Compared]) -> list[Tally]:
+def of_scores(found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
     """Return the tallies of a paper scored over all clients' test examples."""
     figures = [each for each in _own_reading(found) if not each.published.lacks]
-    return [_figures("scores", figures, rule) for rule in JUDGED]
+    return [_figures("scores", figures, rule) for rule in rules]
 
 
 def table(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> str:

@@ -23,8 +23,7 @@ class Paper:
     splits, ablation : str
         Suites; papers whose runs are scored as a whole have no other splits, and may have no ablation.
     scored : str
-        What a whole run is scored by: "clusters" or "scores"; "clients" (or nothing, with splits and
-        ablation) where clients are.
+        What a whole run is scored by: "clusters", "scores", or "clients" where clients are.
     others : tuple of str
         Suites of other settings of a paper scored by clusters.
     rules : tuple of str
@@ -37,7 +36,7 @@ class Paper:
     tables: tuple[str, ...]
     splits: str = ""
     ablation: str = ""
-    scored: str = ""
+    scored: str = "clients"
     others: tuple[str, ...] = ()
     rules: tuple[str, ...] = (AS_PUBLISHED, HEADLINE)
 
@@ -71,7 +70,6 @@ PAPERS = (
         "FedCCH",
         "Jiao et al.: FedCCH, IJCAI 2025, doi 10.24963/ijcai.2025/333",
         ("fedcch/table1",),
-        scored="clients",
         rules=(HEADLINE, BY_VALIDATION),
     ),
     Paper(

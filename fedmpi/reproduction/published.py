@@ -193,6 +193,11 @@ class Claim:
         """The metric that it is about; None of averages and of clusters."""
         return (POOLED | BY_CLIENT).get(self.metric)
 
+    @property
+    def sign(self) -> int:
+        """1 where a higher figure is the better one, else -1."""
+        return 1 if self.score is None else self.score.sign
+
 
 def read(path: Path) -> list[Published]:
     """Read published figures.

@@ -5,28 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared, compare
 from fedmpi.reproduction.results import Cell, Results, Row
-from fedmpi.reproduction.tables import (
-    answered,
-    by_rule,
-    constant,
-    judged_headings,
-    markdown,
-    notes,
-    row,
-    signed,
-    spread_text,
-)
+from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, constant, markdown, signed
 
-JUDGED = (AS_PUBLISHED, BY_VALIDATION)
-"""The selection rules that scores are judged under."""
+_CHOSEN = {AS_PUBLISHED: "chosen on test data as published", BY_VALIDATION: "chosen by validation"}
 
 _LEAKS, _HONEST = "protocol=published", "protocol=honest"
 _HONEST_HEADINGS = (
@@ -43,46 +30,24 @@ _HONEST_HEADINGS = (
         "holds without leakage?",
     ),
 )
-_HEADINGS = ("column", "method", "paper", "seeds", *RULES, "constant", *judged_headings(JUDGED))
 
 
-def in_short(found: Sequence[Compared]) -> str:
+def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return what became of the published scores that can be computed, a line per question."""
     members = [each for each in found if not each.published.lacks]
-    lines = []
-    for rule, question in (
-        (AS_PUBLISHED, "chosen on test data as published"),
-        (BY_VALIDATION, "chosen by validation"),
-    ):
-        what = f"Of {len(members)} published scores that can be computed here, {question}"
-        lines.append(f"- {what}: {answered(members, rule)}.")
-    return "\n".join(lines) + "\n"
-
-
-def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
-    """Return a published table's name and suite, its scores by metric and its notes."""
-    members = [each for each in found if each.published.place == name and not each.published.lacks]
-    return {
-        "name": name,
-        "suite": members[0].published.suite,
-        "metrics": [
-            {
-                "name": metric,
-                "scores": markdown(_HEADINGS, [_row(each) for each in alike]),
-                "spreads": spread_text(alike, JUDGED),
-            }
-            for metric, alike in grouped(members, lambda each: each.published.metric).items()
-        ],
-        "notes": notes(members),
-    }
-
-
-def _row(each: Compared) -> list[str]:
-    return row(each, [*by_rule(each), _text(constant(each))], JUDGED)
+    what = f"- Of {len(members)} published scores that can be computed here"
+    return "".join(f"{what}, {_CHOSEN[rule]}: {answered(members, rule)}.\n" for rule in rules)
 
 
 def _text(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def _constant(each: Compared) -> str:
+    return _text(constant(each))
+
+
+COLUMNS: Columns = {**PAPER, **OURS, "constant": _constant}
 
 
 def honest_table(results: Results, found: Sequence[Compared]) -> str:
@@ -108,7 +73,7 @@ def _honest_row(each: Compared, honest: Compared) -> list[str]:
     scored, constants = [], []
     for one in (each, honest):
         estimate = one.ours[BY_VALIDATION]
-        scored.append(math.nan if estimate is None else estimate.value)
+        scored.append(math.nan if estimate is None else estimate.mean)
         constants.append(constant(one))
     gained = [published.score.sign * (score - floor) for score, floor in zip(scored, constants, strict=True)]
     return [

@@ -12,14 +12,14 @@ from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
 from fedmpi.analysis.options import split_options
 from fedmpi.analysis.rows import RULES
 from fedmpi.analysis.summary import AGREEMENT
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import REFUTED, Question, judge
 from fedmpi.metrics import clients
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, HEADLINE, MARGIN
 from fedmpi.reproduction.claims import Book
-from fedmpi.reproduction.judgement import REFUTED, Question, judge
 from fedmpi.reproduction.published import Claim, Published
 from fedmpi.reproduction.results import Cell, Float, Key, Results
-from fedmpi.reproduction.statistics import Estimate
 from fedmpi.reproduction.tables import markdown, method, number, signed
 
 _BASELINES = ("fedavg", "self-train")

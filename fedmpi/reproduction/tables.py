@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.analysis.rows import RULES
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import counts, in_words, refusal
+from fedmpi.judging.spreads import LEVEL_OF_SPREADS
 from fedmpi.metrics.metric import METRICS
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
-from fedmpi.reproduction.judgement import counts, in_words, refusal
-from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, GAINS
 from fedmpi.reproduction.results import Cell, Key
-from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS, Estimate
 
 _ASKED = {
     AS_PUBLISHED: "as the paper computes them",
@@ -37,7 +40,7 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def number(estimate: Estimate | None) -> str:
     """Return a figure without its interval; "-" where there is none."""
-    return "-" if estimate is None else f"{estimate.value:.4f}"
+    return "-" if estimate is None else f"{estimate.mean:.4f}"
 
 
 def signed(estimate: Estimate | None) -> str:
@@ -69,8 +72,8 @@ def selection_text(found: Sequence[Compared]) -> str:
     worth: dict[str, list[str]] = {}
     for each in averages:
         last, largest = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
-        if last is not None and largest is not None and largest.value > last.value:
-            points = f"{100 * (largest.value - last.value):.1f} on {each.published.column}"
+        if last is not None and largest is not None and largest.mean > last.mean:
+            points = f"{100 * (largest.mean - last.mean):.1f} on {each.published.column}"
             worth.setdefault(each.published.row, []).append(points)
     return "".join(
         f"- Choosing by test data, as published, adds to {name} in points: {', '.join(points)}.\n"
@@ -88,41 +91,74 @@ def answered(found: Sequence[Compared], rule: str) -> str:
     return in_words([each.judged[rule].corrected for each in found], refused(found))
 
 
-def notes(found: Sequence[Compared]) -> list[str]:
-    """Return the notes on the figures of a table."""
-    return [
-        f"{each.published.row}, {each.published.column}: {each.published.note}."
-        for each in found
-        if each.published.note
+def parts(found: Sequence[Compared], columns: Columns, rules: Sequence[str]) -> dict[str, Any]:
+    """Return a published table's name and suite, and by metric our figures and how they deviate.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+        Of one table.
+    columns : mapping
+        What stands between place and judgements, see `figure_table`.
+    rules : sequence of str
+    """
+    by_metric = grouped(found, lambda each: each.published.metric)
+    metrics = [
+        {
+            "name": metric,
+            "figures": figure_table(members, columns, rules),
+            "spreads": spread_text(members, rules),
+        }
+        for metric, members in by_metric.items()
+        if metric not in GAINS
     ]
+    first = found[0].published
+    return {"name": first.place, "suite": first.suite, "metrics": metrics, "notes": notes(found)}
 
 
-def accuracy_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
-    """Return the average accuracies of a published table."""
-    headings = ["column", "method", "paper", "seeds", *RULES, *judged_headings(rules)]
-    averages = [each for each in found if each.published.metric == "average"]
-    return markdown(headings, [row(each, by_rule(each), rules) for each in averages])
+def notes(found: Sequence[Compared]) -> list[str]:
+    """Return the notes on the cells of a table; other readings have none."""
+    cells = {each.published.cell: each.published for each in found if each.published.note}
+    return [f"{each.row}, {each.column}: {each.note}." for each in cells.values() if not each.reading]
 
 
-def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
-    """Return the smallest gains or ratios of a published table."""
-    headings = ["column", "method", "metric", "paper", "seeds", *RULES, *judged_headings(rules)]
+Columns = Mapping[str, Callable[[Compared], str]]
+"""Headings, and what stands below them of a figure."""
+
+
+def figure_table(found: Sequence[Compared], columns: Columns, rules: Sequence[str]) -> str:
+    """Return a line per figure: its place, `columns`, and for each rule the difference and the judgement."""
+    columns = {
+        "column": lambda each: each.published.column,
+        "method": lambda each: each.published.row,
+        **columns,
+    }
+    headings = [text for rule in rules for text in (f"{rule} - paper", _HEADINGS[rule])]
+    if any(each.published.metric in CLUSTERING for each in found):  # the same under every rule
+        headings = ["ours - paper", "holds?"]
     rows = []
     for each in found:
-        if each.published.metric != "average":
-            column, method, *others = row(each, [_gain(each, rule) for rule in RULES], rules)
-            rows.append([column, method, each.published.metric, *others])
-    return markdown(headings, rows)
+        judged = [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
+        rows.append([*(shown(each) for shown in columns.values()), *judged])
+    return markdown([*columns, *headings], rows)
 
 
-def judged_headings(rules: Sequence[str]) -> list[str]:
-    """Return the headings of differences and judgements."""
-    return [text for rule in rules for text in (f"{rule} - paper", _HEADINGS[rule])]
+def by_rule(shown: Callable[[Compared, str], str]) -> Columns:
+    """Return a column per selection rule."""
+    return {rule: partial(_under, shown, rule) for rule in RULES}
 
 
-def by_rule(each: Compared) -> list[str]:
-    """Return our figure under each selection rule."""
-    return [number(each.ours[rule]) for rule in RULES]
+def _under(shown: Callable[[Compared, str], str], rule: str, each: Compared) -> str:
+    return shown(each, rule)
+
+
+def _ours(each: Compared, rule: str) -> str:
+    return number(each.ours[rule])
+
+
+PAPER: Columns = {"paper": lambda each: each.published.shown, "seeds": lambda each: str(len(each.cell.runs))}
+OURS = by_rule(_ours)
+COLUMNS: Columns = {**PAPER, **OURS}
 
 
 def constant(each: Compared) -> float:
@@ -137,13 +173,6 @@ def constant(each: Compared) -> float:
 def _mean(cell: Cell, column: str) -> float:
     values = cell.values(column)
     return float(np.nanmean(values)) if values.size and not np.isnan(values).all() else math.nan
-
-
-def row(each: Compared, values: Sequence[str], rules: Sequence[str]) -> list[str]:
-    """Return a line of a table: the published figure, our repetitions and values, differences, judgements."""
-    published = each.published
-    judged = [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
-    return [published.column, published.row, published.shown, str(len(each.cell.runs)), *values, *judged]
 
 
 def spread_text(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -179,10 +208,18 @@ def counts_table(found: Sequence[Compared]) -> str:
     return markdown([*headings, f"without correction: {word} / confirmed"], rows)
 
 
+def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return the smallest gains and ratios of a published table."""
+    members = [each for each in found if each.published.metric in GAINS]
+    return figure_table(
+        members, {"metric": lambda each: each.published.metric, **PAPER, **by_rule(_gain)}, rules
+    )
+
+
 def _gain(each: Compared, rule: str) -> str:
     ours = each.ours[rule]
     if ours is None:
         return "-"
     if each.published.clients is not None:
-        return f"{round(ours.value * each.published.clients)}/{each.published.clients}"
-    return f"{ours.value + 0.0:+.4f} ({each.client[rule]})"
+        return f"{round(ours.mean * each.published.clients)}/{each.published.clients}"
+    return f"{ours.mean + 0.0:+.4f} ({each.client[rule]})"

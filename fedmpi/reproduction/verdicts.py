@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
-from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked
-from fedmpi.reproduction.judgement import Judgement, in_words, judge, refusal, together
+from fedmpi.judging.judgement import Judgement, in_words, judge, refusal, together
+from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked, printed
 from fedmpi.reproduction.published import Claim, Published
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.tables import markdown, method
@@ -153,7 +153,7 @@ def _verdict(
     first = group[0]
     return Verdict(
         group,
-        BY_KIND[first.kind].printed(book, first),
+        printed(book, first),
         _against(book, first),
         ", ".join(str(_seeds(questions[claim])) for claim in group),
         {rule: {claim.reading: questions[claim][rule].shown for claim in group} for rule in RULES},

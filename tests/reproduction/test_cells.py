@@ -40,8 +40,8 @@ def results(make_rows):
 
 def test_averages_stand_beside_the_published_ones(results):
     alone, fedavg = compare([ALONE, FEDAVG], results)
-    assert (alone.ours["last round"].value, fedavg.ours["last round"].value) == (0.55, 0.65)
-    assert fedavg.ours["best by validation"].value == 0.4
+    assert (alone.ours["last round"].mean, fedavg.ours["last round"].mean) == (0.55, 0.65)
+    assert fedavg.ours["best by validation"].mean == 0.4
     assert len(fedavg.missing) == 3
 
 
@@ -101,9 +101,9 @@ def test_gains_are_over_the_self_train_of_the_column(results):
     least = figure("FedAvg", "min gain", "-0.1", "fedavg")
     ratio = figure("FedAvg", "ratio", "1/2", "fedavg")
     _, least, ratio = compare([ALONE, least, ratio], results)
-    assert least.ours["last round"].value == -0.05
+    assert least.ours["last round"].mean == -0.05
     assert least.client["last round"] == "client-1"
-    assert ratio.ours["last round"].value == 0.5
+    assert ratio.ours["last round"].mean == 0.5
     assert ratio.judged["last round"].corrected == "undecided at 2 seeds"
 
 

@@ -13,6 +13,7 @@ from fedmpi.reproduction import scores
 from fedmpi.reproduction.cells import compare
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.tables import parts
 
 (PAPER,) = (paper for paper in PAPERS if paper.name == "FedGraphNN")
 
@@ -156,10 +157,10 @@ def test_a_score_stands_beside_the_published_one_under_every_rule(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(stream.getvalue())
     (found,) = compare([figure], Results(rows.read(path)))
-    assert [round(found.ours[rule].value, 6) for rule in rows.RULES] == [3.1, 3.0, 2.75]
-    (table,) = scores.table([found], "Table 20")["metrics"]
+    assert [round(found.ours[rule].mean, 6) for rule in rows.RULES] == [3.1, 3.0, 2.75]
+    (table,) = parts([found], scores.COLUMNS, PAPER.rules)["metrics"]
     assert table["name"] == "RMSE"
-    cells = table["scores"].splitlines()[2].split(" | ")
+    cells = table["figures"].splitlines()[2].split(" | ")
     assert cells[:8] == ["| FreeSolv", "GCN (FedAvg)", "2.7470", "2", "3.1000", "3.0000", "2.7500", "3.5000"]
 
 
@@ -200,7 +201,7 @@ def test_an_error_by_client_is_read_from_its_own_column_and_beside_the_honest_on
         client_test_mae_as_published=(0.79, 0.89), constant_client_mae=(1.0, 1.05),
     )  # fmt: skip
     results, compared = judged(tmp_path, figure, found)
-    assert [round(compared[0].ours[rule].value, 6) for rule in rows.RULES] == [0.80, 0.81, 0.79]
+    assert [round(compared[0].ours[rule].mean, 6) for rule in rows.RULES] == [0.80, 0.81, 0.79]
     cells = scores.honest_table(results, compared).splitlines()[2].strip("| ").split(" | ")
     assert cells == [
         *("Table 3", "CIAO", "GCN (FedAvg)", "MAE by client", "92.0 %"),
@@ -238,7 +239,7 @@ def test_micro_f1_of_runs_by_accuracy_is_read_from_its_own_column(tmp_path):
         constant_micro_f1=(0.5, 0.5),
     )  # fmt: skip
     results, compared = judged(tmp_path, figure, found)
-    assert [round(compared[0].ours[rule].value, 6) for rule in rows.RULES] == [0.91, 0.9, 0.92]
+    assert [round(compared[0].ours[rule].mean, 6) for rule in rows.RULES] == [0.91, 0.9, 0.92]
     assert scores.honest_table(results, compared).splitlines()[2].split(" | ")[11] == "50 %"
 
 

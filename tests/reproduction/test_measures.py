@@ -22,14 +22,14 @@ def test_only_seeds_that_both_have_are_paired(cell):
 def test_gains_are_client_by_client(cell):
     found = gains(cell("fedavg", OURS), cell("self-train", ALONE), "score")
     assert (found.client, found.ratio, found.clients) == ("client-1", "1/2", 2)
-    assert found.least.value == pytest.approx(-0.05)
+    assert found.least.mean == pytest.approx(-0.05)
     assert found.mean.signed == "+0.0250 ± 0.3177"
 
 
 def test_no_gain_counts_as_improved_also_in_floating_point(cell):
     ours, alone = {1: [0.1], 2: [0.2], 3: [0.3]}, {1: [0.3], 2: [0.1], 3: [0.2]}
     found = gains(cell("fedavg", ours), cell("self-train", alone), "score")
-    assert (found.least.value, found.ratio) == (0.0, "1/1")
+    assert (found.least.mean, found.ratio) == (0.0, "1/1")
 
 
 def test_a_ratio_is_not_surer_than_half_a_client(cell):
@@ -45,14 +45,14 @@ def test_without_a_shared_seed_there_is_nothing(cell):
 
 def test_clients_without_a_value_are_left_out(cell):
     ours = cell("fedavg", {1: ["0.5", ""], 2: ["0.7", ""]})
-    assert average(ours, "score").value == 0.6
+    assert average(ours, "score").mean == 0.6
 
 
 def test_a_gain_as_a_part_of_self_trains_average(cell):
     # 0.66 / 0.6 and 0.55 / 0.5 in either seed: a tenth, always.
     ours, alone = {1: [0.66], 2: [0.55]}, {1: [0.60], 2: [0.50], 3: [0.1]}
     found = part_gained(cell("gcfl", ours), cell("self-train", alone), "score")
-    assert (found.value, found.error, found.count) == (pytest.approx(0.1), 0.0, 2)
+    assert (found.mean, found.error, found.count) == (pytest.approx(0.1), 0.0, 2)
     assert part_gained(cell("gcfl", {9: [0.5]}), cell("self-train", alone), "score") is None
 
 
@@ -69,12 +69,12 @@ def trio(cell):
 def test_clients_improved_beyond_another_methods(trio):
     # Three of four against one of four; twice that is two of four.
     found = more_improved(trio, "score")
-    assert (found.value, found.error, found.count) == (0.5, 0.125, 2)
-    assert more_improved(trio, "score", times=2).value == 0.25
+    assert (found.mean, found.error, found.count) == (0.5, 0.125, 2)
+    assert more_improved(trio, "score", times=2).mean == 0.25
 
 
 def test_the_smallest_gain_over_another_methods(trio):
-    assert least_lead(trio, "score").value == pytest.approx(0.1)
+    assert least_lead(trio, "score").mean == pytest.approx(0.1)
 
 
 def test_the_least_error_of_a_number_of_clients_shrinks_beyond_five_seeds(cell):

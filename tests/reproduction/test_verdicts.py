@@ -3,7 +3,7 @@ import pytest
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
-from fedmpi.reproduction.claims import BY_KIND, Book
+from fedmpi.reproduction.claims import Book, printed
 from fedmpi.reproduction.overview import of_claims
 from fedmpi.reproduction.published import Claim, read
 from fedmpi.reproduction.results import Results
@@ -98,7 +98,7 @@ def test_of_errors_the_smaller_is_above():
         "FedGraphNN", "above", "table", "x", "", "fedgraphnn/table20", *cases, "", "RMSE", "Table 20"
     )
     # An error of 1.0190 is 0.4160 better than one of 1.4350.
-    assert BY_KIND["above"].printed(Book(figures, Results([])), found) == "+0.4160 (1.0190 against 1.4350)"
+    assert printed(Book(figures, Results([])), found) == "+0.4160 (1.0190 against 1.4350)"
 
 
 def test_a_gain_is_a_part_of_self_trains_average(make_rows):

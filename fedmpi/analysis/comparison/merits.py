@@ -10,8 +10,8 @@ import numpy as np
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.comparison.pairs import ACCURACY, SPEED, WORK, Pair
-from fedmpi.analysis.estimates import FEWEST, Estimate, estimate
 from fedmpi.analysis.scores import RULES, rules
+from fedmpi.judging.estimates import FEWEST, Estimate, estimate
 from fedmpi.metrics.metric import Better, Metric
 
 
@@ -121,6 +121,8 @@ class Ratio:
         What intervals count as one: "pair", "case", "dataset" or "session".
     count : int
         How many of these. Fewer than three that differ have no interval: NaN.
+    verdict : str
+        What the interval says of what it rests on.
     """
 
     merit: Merit
@@ -135,22 +137,12 @@ class Ratio:
     flagged: int
     unit: str
     count: int
+    verdict: str
 
     @property
     def decided_by(self) -> str:
         """What the verdict rests on: the "difference" for accuracies, the "ratio" for all else."""
         return "difference" if self.merit.kind == ACCURACY or math.isnan(self.ratio) else "ratio"
-
-    @property
-    def verdict(self) -> str:
-        """What the interval says of what it rests on."""
-        if self.pairs == self.flagged or not self.pairs:
-            return "not like for like"
-        gap = Estimate(self.difference, self.half, self.count)
-        if self.decided_by == "ratio":
-            gap = Estimate(math.log(self.ratio), math.log(self.high / self.ratio), self.count)
-        counted = self.merit.kind != ACCURACY
-        return gap.verdict(self.merit.better == "higher", counted=counted, of=self.unit)
 
 
 def ratios(pairs: Sequence[Pair], unit: Unit = PAIR) -> list[Ratio]:
@@ -182,26 +174,26 @@ def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int, unit: Unit) -> Rat
     values = np.array([group.mean(axis=0) for group in groups])
     gap = estimate(values[:, 1] - values[:, 0])
     first, second = (float(mean) for mean in values.mean(axis=0))
-    ratio = low = high = math.nan
+    logs = Estimate(math.nan if values.any() else 0.0, count=gap.count)
     if all((group > 0).all() for group in groups):
         logs = estimate([np.log(group[:, 1] / group[:, 0]).mean() for group in groups])
-        ratio, half = math.exp(logs.mean), _half(logs)
-        low, high = ratio / math.exp(half), ratio * math.exp(half)
-    elif not values.any():
-        ratio = 1.0
+    ratio, wide = math.exp(logs.mean), math.exp(_half(logs))
+    decisive = gap if merit.kind == ACCURACY or math.isnan(ratio) else logs
+    verdict = decisive.verdict(merit.better == "higher", counted=merit.kind != ACCURACY, of=unit.name)
     return Ratio(
         merit,
         first,
         second,
         ratio,
-        low,
-        high,
+        ratio / wide,
+        ratio * wide,
         gap.mean,
         _half(gap),
         len(pairs),
         flagged,
         unit.name,
         gap.count,
+        "not like for like" if flagged == len(pairs) else verdict,
     )
 
 

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedmpi.analysis.cells import Cell, by_rule, cells, seeds_text, titled
-from fedmpi.analysis.estimates import Estimate, estimate
 from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
 from fedmpi.analysis.trust import figures
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate, estimate
 from fedmpi.store.reader import Run
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.estimates import Estimate, estimate, holm
 from fedmpi.analysis.leaderboard.constants import Constant
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
-from fedmpi.analysis.ranking import Ranking, ranking
 from fedmpi.errors import BadInput
+from fedmpi.judging.estimates import Estimate, estimate
+from fedmpi.judging.families import corrected
+from fedmpi.judging.ranking import Ranking, ranking
+from fedmpi.judging.ranking import ranks as ranks_of
 from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
 
 UNRANKED = ("centralised",)
@@ -225,10 +227,7 @@ def ranks(entries: Sequence[Entry], metric: Metric) -> list[float]:
     values = [
         -math.inf if entry.state else metric.sign * float(metric.shown(entry.score.mean)) for entry in entries
     ]
-    return [
-        sum(other > value for other in values) + (sum(other == value for other in values) + 1) / 2
-        for value in values
-    ]
+    return list(ranks_of(values).tolist())
 
 
 def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]:
@@ -257,8 +256,8 @@ def verdicts(found: Board, data: str, base: Mapping[int, float], but: str = "") 
         verdict = differences[method].verdict(found.metric.higher, p_value)
         return TOO_FEW_RATES if verdict == "worse" and method in found.few_rates else verdict
 
-    adjusted = holm([1.0 if math.isnan(each.p_value) else each.p_value for each in differences.values()])
-    return {method: said(method, p_value) for method, p_value in zip(differences, adjusted, strict=True)}
+    p_values = corrected(list(differences.values()))
+    return {method: said(method, p_value) for method, p_value in zip(differences, p_values, strict=True)}
 
 
 def tally(found: Board, method: str, reference: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedmpi.analysis.leaderboard.board import Board, leads, verdicts
 from fedmpi.analysis.leaderboard.track import SEEDS
-from fedmpi.analysis.ranking import Ranking, ranking
+from fedmpi.judging.ranking import Ranking, ranking
 
 _MOST = 1
 """So many methods may be better than a constant prediction where methods are said not to learn more."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from fedmpi.analysis.estimates import estimate
 from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
 from fedmpi.analysis.leaderboard.learned import leads_where_learned, not_learned, rank_where_learned, standing
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
+from fedmpi.judging.estimates import estimate
 from fedmpi.visible import visible
 
 ALONE = "self-train"

@@ -10,9 +10,10 @@ import numpy as np
 
 from fedmpi.analysis.cells import Cell as GeneralCell
 from fedmpi.analysis.cells import grouped, without
-from fedmpi.analysis.estimates import THE_SAME, Estimate, estimate, holm
 from fedmpi.analysis.page.collect import Digest, Float
 from fedmpi.analysis.scores import LAST
+from fedmpi.judging.estimates import THE_SAME, Estimate, estimate
+from fedmpi.judging.families import corrected
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 
@@ -145,13 +146,9 @@ class Setting:
             None if other is None or other is cell else cell.lead(other)
             for cell, other in zip(self.cells, over, strict=True)
         ]
-        tested = {place: gap.p_value for place, gap in enumerate(gaps) if gap and not np.isnan(gap.p_value)}
-        corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
         return [
-            None
-            if gap is None or other is None
-            else Lead(gap, other, corrected.get(place, np.nan), cell.equals(other))
-            for place, (cell, gap, other) in enumerate(zip(self.cells, gaps, over, strict=True))
+            None if gap is None or other is None else Lead(gap, other, p_value, cell.equals(other))
+            for cell, gap, other, p_value in zip(self.cells, gaps, over, corrected(gaps), strict=True)
         ]
 
 

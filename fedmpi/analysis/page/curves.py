@@ -9,7 +9,6 @@ import numpy as np
 from markupsafe import Markup
 
 from fedmpi.analysis.entries import Entry, number, words
-from fedmpi.analysis.estimates import half_widths
 from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import thinned
 from fedmpi.analysis.page.cells import Cell, Setting, direction
@@ -18,6 +17,7 @@ from fedmpi.analysis.page.charts import lines as chart
 from fedmpi.analysis.page.collect import LOSSES, Float
 from fedmpi.analysis.page.sections import Section, cells_legend, grid, listed, table
 from fedmpi.analysis.page.templates import part
+from fedmpi.judging.estimates import half_widths
 from fedmpi.metrics.metric import Metric
 
 _PARTS = {"val": "validation"}

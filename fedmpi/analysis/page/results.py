@@ -15,7 +15,8 @@ from fedmpi.analysis.page.leads import forest
 from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.sections import Section, grid, table
 from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.ranking import LEVEL, ranking
+from fedmpi.judging.estimates import LEVEL
+from fedmpi.judging.ranking import ranking, ranks
 
 
 def results(settings: Sequence[Setting]) -> Section:
@@ -101,9 +102,5 @@ def _told_apart(settings: Sequence[Setting]) -> str:
 def _ranks(cells: Sequence[Cell]) -> dict[str, float]:
     """Return the rank of each cell by label, 1 for the best; ties as printed share theirs."""
     metric = cells[0].metric
-    values = np.array([metric.sign * float(metric.shown(cell.score().mean)) for cell in cells])
-    better, level = (values > values[:, None]).sum(axis=1), (values == values[:, None]).sum(axis=1)
-    return {
-        cell.label: float(above + (alike + 1) / 2)
-        for cell, above, alike in zip(cells, better, level, strict=True)
-    }
+    found = ranks([metric.sign * float(metric.shown(cell.score().mean)) for cell in cells])
+    return dict(zip((cell.label for cell in cells), found.tolist(), strict=True))

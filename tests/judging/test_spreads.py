@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from fedmpi.reproduction.statistics import Estimate, bartlett, bootstrap, mean, pool
+from fedmpi.judging.estimates import Estimate, estimate
+from fedmpi.judging.spreads import bartlett, bootstrap, pool
 
 
 def spread(value, std, count):
@@ -12,8 +13,8 @@ def spread(value, std, count):
 
 
 def test_a_mean_has_the_usual_standard_error_and_students_interval():
-    found = mean(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert (found.value, found.count, found.freedom) == (3.0, 5, 4)
+    found = estimate(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert (found.mean, found.count, found.freedom) == (3.0, 5, 4)
     assert found.error == pytest.approx(math.sqrt(2.5 / 5))
     # t(0.975, 4) = 2.776
     assert str(found) == "3.0000 ± 1.9632"
@@ -21,7 +22,7 @@ def test_a_mean_has_the_usual_standard_error_and_students_interval():
 
 
 def test_one_repetition_has_no_interval():
-    found = mean(np.array([0.6]))
+    found = estimate(np.array([0.6]))
     assert str(found) == "0.6000"
     assert found.signed == "+0.6000"
     assert found.tail(1.0) == 1.0
@@ -30,14 +31,14 @@ def test_one_repetition_has_no_interval():
 def test_a_figure_in_steps_gets_its_error_from_every_resample():
     # Gains -1 and 1: the mean is at least 0 in three of four resamples, variance 3/16, times 2.
     found = bootstrap(np.array([[-1.0], [1.0]]), lambda gains: (gains >= 0).mean(axis=-1))
-    assert found.value == 1.0
+    assert found.mean == 1.0
     assert found.error == pytest.approx(math.sqrt(3 / 8))
 
 
 def test_a_mean_of_many_repetitions_is_plain_too():
     # Sum of squares of 0 to 11 around 5.5: 143; 143 / 11 = 13; t(0.975, 11) = 2.201.
-    found = mean(np.arange(12.0))
-    assert (found.value, found.freedom, found.std) == (5.5, 11, pytest.approx(math.sqrt(13)))
+    found = estimate(np.arange(12.0))
+    assert (found.mean, found.freedom, found.std) == (5.5, 11, pytest.approx(math.sqrt(13)))
     assert str(found) == "5.5000 ± 2.2909"
 
 
@@ -45,11 +46,11 @@ def test_many_repetitions_of_a_minimum_are_resampled_the_same_way_every_time():
     values = np.stack([np.arange(12.0), np.arange(12.0)[::-1]], axis=1)
     first, again = (bootstrap(values, lambda means: means.min(axis=-1)) for _ in range(2))
     assert first == again
-    assert (first.value, first.freedom) == (5.5, 11)
+    assert (first.mean, first.freedom) == (5.5, 11)
 
 
 def test_equal_repetitions_have_no_error_but_a_floor():
-    assert mean(np.full(5, 0.1)).error == 0.0
+    assert estimate(np.full(5, 0.1)).rounded().error == 0.0
     values = np.full((5, 3), 0.1)
     assert bootstrap(values, lambda means: means.min(axis=-1)).error == 0.0
     assert bootstrap(values, lambda means: means.min(axis=-1), floor=0.05).error == 0.05
@@ -65,7 +66,7 @@ def test_a_tail_is_students():
 
 def test_a_difference_allows_for_the_published_repetitions():
     found = Estimate(0.75, 0.01, 5, 4).against(0.73, repetitions=5)
-    assert found.value == pytest.approx(0.02)
+    assert found.mean == pytest.approx(0.02)
     assert found.error == pytest.approx(0.01 * math.sqrt(2))
 
 
@@ -75,7 +76,7 @@ def test_a_difference_to_a_figure_with_a_spread_of_its_own_is_welchs():
     found = spread(0.75, 0.02, 4).against(0.70, repetitions=9, spread=0.03)
     assert found.error == pytest.approx(math.sqrt(0.0002))
     assert found.freedom == pytest.approx(96 / 11)
-    assert (found.value, found.count) == (pytest.approx(0.05), 4)
+    assert (found.mean, found.count) == (pytest.approx(0.05), 4)
 
 
 def test_a_published_figure_that_never_moves_leaves_our_spread():
@@ -92,7 +93,7 @@ def test_bartletts_test_of_equal_variances():
     assert found == pytest.approx(0.20779, abs=1e-5)
     samples = [[0.1, 0.4, 0.2], [0.5, 0.1, 0.9, 0.2], [0.3, 0.35, 0.2]]
     # What scipy.stats.bartlett says of them.
-    assert bartlett([mean(np.array(each)) for each in samples]) == pytest.approx(0.142619844)
+    assert bartlett([estimate(np.array(each)) for each in samples]) == pytest.approx(0.142619844)
 
 
 def test_bartletts_test_where_runs_do_not_move():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.analysis.ranking import ranking
+from fedmpi.judging.ranking import ranking, ranks
 
 # Ranks of four algorithms on six datasets, two of them with ties.
 RANKS = np.array(
@@ -29,3 +29,8 @@ def test_friedmans_test_is_that_of_scipy():
 
 def test_algorithms_that_tie_everywhere_are_alike():
     assert ranking(np.full((3, 4), 2.5)).p == 1.0
+
+
+def test_equal_scores_share_their_ranks_and_what_has_no_score_is_last():
+    assert ranks([0.5, 0.7, 0.5, 0.2]).tolist() == [2.5, 1.0, 2.5, 4.0]
+    assert ranks([0.5, float("nan"), 0.7]).tolist() == [2.0, 3.0, 1.0]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri, stdtr
 
-from fedmpi.reproduction.sequential import STUDENT, Looks, nominal_levels, rejected
+from fedmpi.judging.sequential import STUDENT, Looks, nominal_levels, rejected
 
 FIFTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 

@@ -1,16 +1,16 @@
-"""Estimates from a few seeds: standard errors, intervals, and spreads that are alike."""
+"""Spreads between repetitions: of figures that are no means, and of methods that deviate alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
-import numpy.typing as npt
 
-Float = npt.NDArray[np.float64]
+from fedmpi.judging.estimates import Estimate, Float
+
 Figure = Callable[[Float], Float]
 """From values [..., n] of clients to figures [...]."""
 
@@ -21,100 +21,6 @@ undecided."""
 
 _MOST_ENUMERATED = 8
 _DRAWN = 10_000
-_DIGITS = 12
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure with its standard error, which Student's t takes account of.
-
-    Attributes
-    ----------
-    value : float
-    error : float
-        Standard error; NaN where nothing tells it.
-    count : int
-        Repetitions.
-    freedom : float
-        Degrees of freedom of the error.
-    fixed : float
-        Part of the error that further repetitions leave: a published figure's own.
-    """
-
-    value: float
-    error: float
-    count: int
-    freedom: float
-    fixed: float = 0.0
-
-    @property
-    def half(self) -> float:
-        """Half the width of the 95 % interval; NaN where nothing tells it."""
-        from scipy.special import stdtrit  # scipy.stats takes a second to import
-
-        return float(stdtrit(self.freedom, 0.975)) * self.error if self.freedom else math.nan
-
-    @property
-    def std(self) -> float:
-        """Standard deviation between repetitions, as far as the figure is a mean over them."""
-        return self.error * math.sqrt(self.count)
-
-    def after(self, count: int) -> Estimate:
-        """Return the same figure after more repetitions, if they deviate as these do."""
-        ours = max(0.0, self.error**2 - self.fixed**2) * self.count / count
-        freedom = self.freedom * (count - 1) / max(1, self.count - 1)
-        return replace(self, error=math.sqrt(ours + self.fixed**2), count=count, freedom=freedom)
-
-    def tail(self, distance: float) -> float:
-        """Return the probability that chance alone moves the figure up by at least `distance`."""
-        from scipy.special import stdtr
-
-        if math.isinf(distance) or self.error == 0:
-            return 0.0 if distance > 0 else 1.0
-        return float(stdtr(self.freedom, -distance / self.error)) if self.freedom else 1.0
-
-    def against(self, published: float, repetitions: int, spread: float | None = None) -> Estimate:
-        """Return the difference to a published figure of so many repetitions.
-
-        Parameters
-        ----------
-        published : float
-        repetitions : int
-        spread : float, optional
-            Standard deviation of the published figure between its repetitions: Welch's error, with
-            Welch's and Satterthwaite's degrees of freedom. By default it is taken to deviate as ours does.
-        """
-        if spread is None:
-            fixed = self.error * math.sqrt(self.count / repetitions)
-            error = self.error * math.sqrt(1 + self.count / repetitions)
-            return Estimate(self.value - published, error, self.count, self.freedom, fixed)
-        ours, theirs = self.error**2, spread**2 / repetitions
-        freedom = self.freedom
-        if freedom and theirs:
-            freedom = (ours + theirs) ** 2 / (ours**2 / freedom + theirs**2 / (repetitions - 1))
-        error, fixed = math.sqrt(ours + theirs), math.sqrt(theirs)
-        return Estimate(self.value - published, error, self.count, freedom, fixed)
-
-    def __str__(self) -> str:
-        return self._with_interval("")
-
-    @property
-    def signed(self) -> str:
-        """The same with the sign of differences."""
-        return self._with_interval("+")
-
-    def _with_interval(self, sign: str) -> str:
-        text = f"{round(self.value, 4) + 0.0:{sign}.4f}"  # no -0.0
-        return text if math.isnan(self.half) else f"{text} ± {self.half:.4f}"
-
-
-def mean(values: Float) -> Estimate:
-    """Return the mean of repetitions [n]; its error is their standard deviation (ddof 1) / root of n."""
-    count = len(values)
-    value = round(float(values.mean()), _DIGITS)
-    if count < 2:
-        return Estimate(value, math.nan, count, 0)
-    return Estimate(value, round(float(values.std(ddof=1)) / math.sqrt(count), _DIGITS), count, count - 1)
 
 
 def bootstrap(values: Float, figure: Figure, floor: float = 0.0) -> Estimate:
@@ -134,17 +40,17 @@ def bootstrap(values: Float, figure: Figure, floor: float = 0.0) -> Estimate:
         Least standard error, for figures that move in steps.
     """
     count = len(values)
-    value = round(float(figure(values.mean(axis=0))), _DIGITS)
+    value = float(figure(values.mean(axis=0)))
     if count < 2:
-        return Estimate(value, math.nan, count, 0)
+        return Estimate(value).rounded()
     counts, weights = _resamples(count)
     figures = figure(counts @ values / count)
     expected = float(weights @ figures)
     variance = float(weights @ (figures - expected) ** 2) * count / (count - 1)
     # Exactly equal repetitions have no error, whatever the sums of the weights are rounded to.
     alike = bool((values == values[0]).all())
-    error = 0.0 if alike else round(math.sqrt(variance), _DIGITS)
-    return Estimate(value, max(floor, error), count, count - 1)
+    error = 0.0 if alike else math.sqrt(variance)
+    return Estimate(value, max(floor, error), count, count - 1).rounded()
 
 
 def _resamples(count: int) -> tuple[Float, Float]:
@@ -196,7 +102,7 @@ def pool(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
 
 
 def _distinct(estimates: Sequence[Estimate | None]) -> list[Estimate]:
-    known = {(one.value, one.error): one for one in estimates if one is not None and one.freedom}
+    known = {(one.mean, one.error): one for one in estimates if one is not None and one.freedom}
     return list(known.values())
 
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-Float = npt.NDArray[np.float64]
+from fedmpi.judging.estimates import Float
 
 _NODES = 192
 _LOWEST = -8.0

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge, together
-from fedmpi.reproduction.statistics import Estimate
+from fedmpi.judging.estimates import Estimate
+from fedmpi.judging.judgement import Judgement, Question, in_words, judge, together
 
 
 def within(value, error, count=5, margin=0.02):

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-LEVEL = 0.05
-Floats = npt.NDArray[np.float64]
+from fedmpi.judging.estimates import LEVEL, Float
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,21 @@ class Ranking:
     datasets : int
     """
 
-    average: Floats
+    average: Float
     critical_difference: float
     p: float
     datasets: int
 
 
-def ranking(ranks: Floats) -> Ranking:
+def ranks(scores: npt.ArrayLike) -> Float:
+    """Return ranks, 1 for the highest score; equal scores share theirs, NaN the last ones."""
+    from scipy.stats import rankdata  # takes a second to import
+
+    given = np.asarray(scores, np.float64)
+    return np.asarray(rankdata(-np.where(np.isnan(given), -math.inf, given)))
+
+
+def ranking(ranks: Float) -> Ranking:
     """Return what ranks on several datasets say.
 
     Parameters
@@ -44,14 +51,11 @@ def ranking(ranks: Floats) -> Ranking:
     ranks : float64 [N, k]
         Of three algorithms or more, on two datasets or more.
     """
-    from scipy.special import chdtrc
-    from scipy.stats import studentized_range  # takes a second to import
+    from scipy.stats import friedmanchisquare, studentized_range
 
     datasets, algorithms = ranks.shape
-    average = ranks.mean(axis=0)
     quantile = float(studentized_range.ppf(1 - LEVEL, algorithms, math.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(algorithms * (algorithms + 1) / (6 * datasets))
-    spread = ((ranks - (algorithms + 1) / 2) ** 2).sum() / (datasets * (algorithms - 1))
-    between = ((average - (algorithms + 1) / 2) ** 2).sum()
-    statistic = datasets * between / spread if spread > 0 else 0.0  # with Conover's correction for ties
-    return Ranking(average, critical, float(chdtrc(algorithms - 1, statistic)), datasets)
+    differ = (ranks != ranks[:, :1]).any()
+    p_value = float(friedmanchisquare(*ranks.T).pvalue) if differ else 1.0
+    return Ranking(ranks.mean(axis=0), critical, p_value, datasets)

@@ -6,14 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fedmpi.analysis.estimates import FEWEST, holm
-from fedmpi.reproduction.statistics import Estimate
-
-LEVEL = 0.05
-"""Chance of even one false confirmation, and of even one false refutation, in a family of judgements."""
-
-FEWEST_SEEDS = FEWEST
-"""With fewer nothing is decided: a table's methods share their seeds, and are no substitute for them."""
+from fedmpi.judging.estimates import FEWEST, LEVEL, Estimate
+from fedmpi.judging.families import holm
 
 CONFIRMED, REFUTED = "confirmed", "refuted"
 NOT_REACHED = "not reached at these settings"
@@ -51,6 +45,32 @@ class Question:
     high: float
     unpublished: str = ""
 
+    @property
+    def is_decidable(self) -> bool:
+        """Whether there are seeds enough: methods that share them are no substitute for them."""
+        one = self.estimate
+        return one is not None and one.freedom > 0 and one.count >= FEWEST
+
+    @property
+    def outside_p(self) -> float:
+        """P-value of a truth outside the limits; 1 where nothing tells it."""
+        if (one := self.estimate) is None:
+            return 1.0
+        return max(one.tail(one.mean - self.low), one.tail(self.high - one.mean))
+
+    @property
+    def inside_p(self) -> float:
+        """P-value of a truth at the nearer limit, by either side; 1 where nothing tells it."""
+        if (one := self.estimate) is None:
+            return 1.0
+        distance = max(self.low - one.mean, one.mean - self.high)
+        return min(1.0, one.tail(distance) + one.tail(distance + self.high - self.low))
+
+    @property
+    def refusal(self) -> str:
+        """The word for a truth that is surely not between them."""
+        return refusal(self.unpublished)
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -79,24 +99,20 @@ class Judgement:
 
 
 def judge(questions: Sequence[Question]) -> list[Judgement]:
-    """Judge a family of questions.
+    """Judge a family of questions: `LEVEL` is the chance of even one false confirmation, or false refutation.
 
     Confirmed are those where both one-sided tests reject a truth outside the
     limits, refuted those where the test of a truth between them rejects; the
     p-values of either kind are adjusted for the number of questions that have
     an interval and seeds enough.
     """
-    asked = [place for place, question in enumerate(questions) if _is_decidable(question)]
-    estimates = [(questions[place], questions[place].estimate) for place in asked]
-    inside = [outside_p(question, one) for question, one in estimates if one is not None]
-    outside = [inside_p(question, one) for question, one in estimates if one is not None]
     found = [_undecided(question) for question in questions]
-    corrected = zip(asked, holm(inside), holm(outside), inside, outside, strict=True)
-    for place, sure_inside, sure_outside, plain_inside, plain_outside in corrected:
-        words = (refusal(questions[place].unpublished), found[place].corrected)
-        found[place] = Judgement(
-            _answer(sure_inside, sure_outside, words), _answer(plain_inside, plain_outside, words)
-        )
+    asked = [place for place, question in enumerate(questions) if question.is_decidable]
+    plain = [(questions[place].outside_p, questions[place].inside_p) for place in asked]
+    sure = zip(holm([outside for outside, _ in plain]), holm([inside for _, inside in plain]), strict=True)
+    for place, alone, corrected in zip(asked, plain, sure, strict=True):
+        words = (CONFIRMED, questions[place].refusal, found[place].corrected)
+        found[place] = Judgement(_answer(corrected, words), _answer(alone, words))
     undecided = [place for place, answer in enumerate(found) if answer.corrected not in (*_SETTLED, NOT_RUN)]
     for place in undecided:
         found[place] = replace(found[place], needed=_needed(questions[place], LEVEL / len(undecided)))
@@ -107,15 +123,15 @@ def _needed(question: Question, level: float) -> str:
     """Return how many seeds would decide a question at a level, if figure and spread stay as they are."""
     one = question.estimate
     if one is None or not one.freedom:
-        return f"at least {FEWEST_SEEDS} needed"
+        return f"at least {FEWEST} needed"
 
     def decides(count: int) -> bool:
-        later = one.after(count)
-        return min(outside_p(question, later), inside_p(question, later)) <= level
+        later = replace(question, estimate=one.after(count))
+        return min(later.outside_p, later.inside_p) <= level
 
     if not decides(MOST_SEEDS):
         return f"more than {MOST_SEEDS:,} needed" if decides(_WITHOUT_END) else "no number is enough"
-    counts = range(max(one.count + 1, FEWEST_SEEDS), MOST_SEEDS + 1)
+    counts = range(max(one.count + 1, FEWEST), MOST_SEEDS + 1)
     return f"about {counts[bisect_left(counts, True, key=decides)]} needed"
 
 
@@ -153,22 +169,6 @@ def _together(answers: Sequence[str]) -> str:
     return DEPENDS if CONFIRMED in answers and {REFUTED, NOT_REACHED} & set(answers) else ""
 
 
-def _is_decidable(question: Question) -> bool:
-    one = question.estimate
-    return one is not None and one.freedom > 0 and one.count >= FEWEST_SEEDS
-
-
-def outside_p(question: Question, one: Estimate) -> float:
-    """Return the p-value of a truth outside the limits."""
-    return max(one.tail(one.value - question.low), one.tail(question.high - one.value))
-
-
-def inside_p(question: Question, one: Estimate) -> float:
-    """Return the p-value of a truth between the limits: at the nearer one, by either side."""
-    distance = max(question.low - one.value, one.value - question.high)
-    return min(1.0, one.tail(distance) + one.tail(distance + question.high - question.low))
-
-
 def _undecided(question: Question) -> Judgement:
     if question.estimate is None:
         return Judgement(NOT_RUN, NOT_RUN)
@@ -177,8 +177,6 @@ def _undecided(question: Question) -> Judgement:
     return Judgement(text, text)
 
 
-def _answer(sure_inside: float, sure_outside: float, words: tuple[str, str]) -> str:
-    refused, undecided = words
-    if sure_inside <= LEVEL:
-        return CONFIRMED
-    return refused if sure_outside <= LEVEL else undecided
+def _answer(p_values: tuple[float, float], words: tuple[str, str, str]) -> str:
+    """Return the word for what is rejected: a truth outside the limits, one between them, neither."""
+    return next((word for p, word in zip(p_values, words, strict=False) if p <= LEVEL), words[-1])

@@ -3,8 +3,10 @@
 import math
 
 import pytest
+from scipy.special import stdtrit
 
-from fedmpi.analysis.estimates import Estimate, estimate, holm
+from fedmpi.judging.estimates import Estimate, estimate
+from fedmpi.judging.families import corrected, holm
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,8 @@ from fedmpi.analysis.estimates import Estimate, estimate, holm
     ],
 )
 def test_an_interval_decides_where_it_excludes_0(mean, half, count, higher, lower):
-    gap = Estimate(mean, half, count)
+    freedom = max(0, count - 1)
+    gap = Estimate(mean, half / stdtrit(freedom, 0.975) if freedom else math.nan, count, freedom)
     assert (gap.verdict(higher=True), gap.verdict(higher=False)) == (higher, lower)
 
 
@@ -44,3 +47,11 @@ def test_holm():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_differences_that_tell_nothing_are_no_part_of_a_family():
+    # p = 0.04941 alone, so twice that as one of two.
+    telling, same, few = estimate([1.5, 2.5, 3.5]), estimate([2.0, 2.0, 2.0]), estimate([1.0, 2.0])
+    found = corrected([telling, None, same, few, telling])
+    assert [round(p_value, 4) for p_value in (found[0], found[4])] == [0.0988, 0.0988]
+    assert all(math.isnan(found[place]) for place in (1, 2, 3))

@@ -1,0 +1,1 @@
+"""What figures from a few seeds say: estimates, families of tests, verdicts, ranks."""
