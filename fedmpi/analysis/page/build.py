@@ -15,9 +15,10 @@ from fedmpi.analysis.page.overview import overview
 from fedmpi.analysis.page.results import results
 from fedmpi.analysis.page.sections import Section
 from fedmpi.analysis.page.settings import settings
-from fedmpi.analysis.page.templates import file, template
+from fedmpi.analysis.page.templates import file
 from fedmpi.analysis.page.tradeoff import tradeoff
 from fedmpi.store.reader import Run
+from fedmpi.tables.html import template
 
 _ROOM_FOR_DETAILS = 4_500_000
 """Bytes of pictures of single runs, so that the page stays below 6 MB."""
