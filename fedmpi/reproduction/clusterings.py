@@ -15,7 +15,8 @@ from fedmpi.reproduction.judgement import Judgement, Question, in_words, judge
 from fedmpi.reproduction.published import CLUSTERING, Published
 from fedmpi.reproduction.results import Cell, Results
 from fedmpi.reproduction.statistics import Estimate
-from fedmpi.reproduction.tables import answered, markdown, number, refused, row, signed, spread_text
+from fedmpi.reproduction.tables import answered, number, refused, row, signed, spread_text
+from fedmpi.tables.markdown import markdown_of
 
 _HEADINGS = ("column", "method", "paper", "repetitions", "mean", "std", "range", "ours - paper", "holds?")
 
@@ -44,7 +45,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
     metrics = [
         {
             "metric": metric,
-            "figures": markdown(_HEADINGS, map(_row, by_metric[metric])),
+            "figures": markdown_of(_HEADINGS, map(_row, by_metric[metric])),
             "leads": leads(by_metric[metric]),
             "spreads": spread_text(by_metric[metric], [HEADLINE]),
         }
@@ -70,7 +71,7 @@ def settings_table(results: Results, suite: str) -> str:
             found.setdefault(_joined(parts), {})[key.dataset] = cell
     datasets = list(dict.fromkeys(name for line in found.values() for name in line))
     rows = [[name, *(_scores(line.get(each)) for each in datasets)] for name, line in found.items()]
-    return markdown(["setting", *datasets], rows) if rows else ""
+    return markdown_of(["setting", *datasets], rows) if rows else ""
 
 
 _SEED = re.compile(r"seed\d+")
@@ -113,7 +114,7 @@ def leads(found: Sequence[Compared]) -> str:
     rows = [
         [f"{name} over {method}", *(line[column] for column in columns)] for method, line in entries.items()
     ]
-    return markdown(["published; ours; holds?", *columns], rows)
+    return markdown_of(["published; ours; holds?", *columns], rows)
 
 
 def judged_leads(found: Sequence[Compared]) -> list[tuple[Published, Judgement]]:

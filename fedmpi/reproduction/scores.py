@@ -18,12 +18,12 @@ from fedmpi.reproduction.tables import (
     by_rule,
     constant,
     judged_headings,
-    markdown,
     notes,
     row,
     signed,
     spread_text,
 )
+from fedmpi.tables.markdown import markdown_of
 
 JUDGED = (AS_PUBLISHED, BY_VALIDATION)
 """The selection rules that scores are judged under."""
@@ -68,7 +68,7 @@ def table(found: Sequence[Compared], name: str) -> dict[str, Any]:
         "metrics": [
             {
                 "name": metric,
-                "scores": markdown(_HEADINGS, [_row(each) for each in alike]),
+                "scores": markdown_of(_HEADINGS, [_row(each) for each in alike]),
                 "spreads": spread_text(alike, JUDGED),
             }
             for metric, alike in grouped(members, lambda each: each.published.metric).items()
@@ -99,7 +99,7 @@ def honest_table(results: Results, found: Sequence[Compared]) -> str:
         return ""
     rows = [_honest_row(*pair) for pair in zip(leaky, honest, strict=True)]
     total = f"Of these {len(honest)} published scores without leakage: {answered(honest, BY_VALIDATION)}."
-    return f"{markdown(_HONEST_HEADINGS, rows)}\n{total}\n"
+    return f"{markdown_of(_HONEST_HEADINGS, rows)}\n{total}\n"
 
 
 def _honest_row(each: Compared, honest: Compared) -> list[str]:
@@ -170,7 +170,7 @@ def changes_table(results: Results, suite: str, found: Sequence[Compared]) -> st
     lines.append(["seeds, of both sides", *(", ".join(map(str, seeds[column])) or "-" for column in usual)])
     for name, by_method in {"the table's settings": usual, **changed}.items():
         lines.append([name, *(_entry(by_method.get(column, {}), seeds[column]) for column in usual)])
-    return markdown(["change", *usual], lines)
+    return markdown_of(["change", *usual], lines)
 
 
 def _changed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fedmpi.reproduction.judgement import counts, in_words, refusal
 from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING
 from fedmpi.reproduction.results import Cell, Key
 from fedmpi.reproduction.statistics import LEVEL_OF_SPREADS, Estimate
+from fedmpi.tables.markdown import markdown_of
 
 _ASKED = {
     AS_PUBLISHED: "as the paper computes them",
@@ -27,12 +28,6 @@ _HEADINGS = {
     HEADLINE: "holds in the last round?",
     BY_VALIDATION: "holds by validation?",
 }
-
-
-def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def number(estimate: Estimate | None) -> str:
@@ -101,7 +96,7 @@ def accuracy_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return the average accuracies of a published table."""
     headings = ["column", "method", "paper", "seeds", *RULES, *judged_headings(rules)]
     averages = [each for each in found if each.published.metric == "average"]
-    return markdown(headings, [row(each, by_rule(each), rules) for each in averages])
+    return markdown_of(headings, [row(each, by_rule(each), rules) for each in averages])
 
 
 def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -112,7 +107,7 @@ def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
         if each.published.metric != "average":
             column, method, *others = row(each, [_gain(each, rule) for rule in RULES], rules)
             rows.append([column, method, each.published.metric, *others])
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)
 
 
 def judged_headings(rules: Sequence[str]) -> list[str]:
@@ -176,7 +171,7 @@ def counts_table(found: Sequence[Compared]) -> str:
             )
             rows.append([table, metric, rule, *map(str, corrected), " / ".join(map(str, alone[:2]))])
     headings = ["table", "metric", "rule", *counts([], word)]
-    return markdown([*headings, f"without correction: {word} / confirmed"], rows)
+    return markdown_of([*headings, f"without correction: {word} / confirmed"], rows)
 
 
 def _gain(each: Compared, rule: str) -> str:
