@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fedmpi.analysis.entries import NONE, Column, Entry, filled, number, score, words
+from fedmpi.analysis.entries import score
 from fedmpi.analysis.scores import BEST, PUBLISHED, RULES
 from fedmpi.metrics.metric import Metric
 from fedmpi.store.schema import SECURE_STEPS
+from fedmpi.tables.table import NONE, Column, Entry, filled, number, words
 
 Figures = Mapping[str, Any]
 """What `summarise`, `per_client` or `task_rows` says, by name."""

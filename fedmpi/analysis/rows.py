@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from fedmpi.analysis.summary import AGREEMENT, per_client, setting, summarise
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
+from fedmpi.tables.csv import csv_of
 
 COLUMNS = (
     *("suite", "case", "dataset", "algorithm", "rounds", "options", "split_seed", "seed", "client"),
@@ -147,9 +147,8 @@ def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
     """Write rows under `COLUMNS`, and what further columns one has; floats in full: nothing is lost."""
     listed = list(rows)
     further = dict.fromkeys(name for row in listed for name in row if name not in COLUMNS)
-    writer = csv.DictWriter(stream, (*COLUMNS, *further), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _as_cell(name, value) for name, value in row.items()} for row in listed)
+    cells = ({name: _as_cell(name, value) for name, value in row.items()} for row in listed)
+    stream.write(csv_of((*COLUMNS, *further), cells))
 
 
 def as_read(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -5,15 +5,15 @@ Each command returns its exit code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from operator import attrgetter
 from typing import Annotated, Any
 
 import typer
 
 from fedmpi.case.schema import Case
 from fedmpi.cli.options import AnalysisSeed, Data, Json, OneCase, Set, SuiteName, Walks
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import print_json, show
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -31,6 +31,7 @@ from fedmpi.heterogeneity.statistics import Statistics
 from fedmpi.heterogeneity.statistics import statistics as count
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import check_suite
+from fedmpi.tables.table import Column, Table, fields, listed
 
 Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
 AsPublished = Annotated[
@@ -74,19 +75,25 @@ def properties(
         return print_json(
             {"seed": seed, "as_published": as_published, "properties": [asdict(row) for row in rows]}
         )
-    headings = ("dataset", "property", "real", "random", "p real > random", "p real < random", "p two-sided")
-    title = (
-        f"Properties of graphs and of random ones (seed {seed}); {'G(n, p)' if as_published else 'G(n, m)'}"
-    )
-    table = PlainTable(title, (*headings, "paper real", "paper random", "paper p"), 2)
-    return show(table.with_lines(map(_property_cells, rows)))
+    drawn = "G(n, p)" if as_published else "G(n, m)"
+    return show(Table(_PROPERTIES, rows, f"Properties of graphs and of random ones (seed {seed}); {drawn}"))
 
 
-def _property_cells(row: Comparison) -> tuple[str, ...]:
-    theirs = published.TABLE_1.get(row.dataset, {}).get(row.property)
-    paper = (f"{theirs[0]:g}", f"{theirs[1]:g}", theirs[2]) if theirs else ("", "", "")
-    chances = (f"{chance:.2g}" for chance in (row.greater, row.less, row.two_sided))
-    return (row.dataset, row.property, f"{row.real:.4f}", f"{row.random:.4f}", *chances, *paper)
+def _published(place: int) -> Callable[[Comparison], float | str | None]:
+    """Return what the paper says of a property: its real and random value, and how it puts p."""
+    return lambda row: published.TABLE_1.get(row.dataset, {}).get(row.property, (None,) * 3)[place]
+
+
+_PROPERTIES: tuple[Column[Comparison], ...] = (
+    *fields("dataset", "property"),
+    *fields("real", "random", form=".4f"),
+    Column("p real > random", attrgetter("greater"), format=".2g"),
+    Column("p real < random", attrgetter("less"), format=".2g"),
+    Column("p two-sided", attrgetter("two_sided"), format=".2g"),
+    Column("paper real", _published(0), format="g"),
+    Column("paper random", _published(1), format="g"),
+    Column("paper p", _published(2), numeric=True),
+)
 
 
 def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int:
@@ -99,16 +106,22 @@ def statistics(data: Data, names: Datasets = None, as_json: Json = False) -> int
     rows = [count(raw) for name in names or published.TABLE_5 for raw in _named(data, [name])]
     if as_json:
         return print_json({"statistics": [asdict(row) for row in rows]})
-    headings = ("dataset", "graphs", "nodes", "edges", "classes", "features", "columns", "paper")
-    table = PlainTable("Sizes of datasets (nodes and edges: averages per graph)", headings, 1)
-    return show(table.with_lines(map(_statistics_cells, rows)))
+    return show(Table(_STATISTICS, rows, "Sizes of datasets (nodes and edges: averages per graph)"))
 
 
-def _statistics_cells(row: Statistics) -> tuple[object, ...]:
+def _published_sizes(row: Statistics) -> str | None:
     theirs = published.TABLE_5.get(row.name)
-    paper = "{} / {:.2f} / {:.2f} / {} / {}".format(*theirs) if theirs else ""
-    averages = (f"{row.nodes:.2f}", f"{row.edges:.2f}")
-    return (row.name, row.graphs, *averages, row.classes, row.features, row.feature_width, paper)
+    return "{} / {:.2f} / {:.2f} / {} / {}".format(*theirs) if theirs else None
+
+
+_STATISTICS: tuple[Column[Statistics], ...] = (
+    Column("dataset", attrgetter("name")),
+    *fields("graphs"),
+    *fields("nodes", "edges", form=".2f"),
+    *fields("classes", "features"),
+    Column("columns", attrgetter("feature_width")),
+    Column("paper", _published_sizes, numeric=True),
+)
 
 
 def heterogeneity(
@@ -128,22 +141,32 @@ def heterogeneity(
     if as_json:
         settings = {**asdict(options), "as_published": as_published}
         return print_json({**settings, "heterogeneity": [asdict(row) for row in rows]})
-    headings = ("datasets", "pairs", "structure", "features", "paper structure", "paper features")
     number = options.walks or "by the bound"
     title = f"Heterogeneity (walk length {options.length}, walks per graph {number}, seed {options.seed})"
-    return show(PlainTable(title, headings, 1).with_lines(map(_heterogeneity_cells, rows)))
+    return show(Table(_HETEROGENEITY, rows, title))
 
 
-def _heterogeneity_cells(row: Heterogeneity) -> tuple[str, ...]:
-    theirs = published.TABLE_2.get(row.datasets)
-    paper = tuple(f"{mean:.4f} ±{std:.4f}" for mean, std in theirs) if theirs else ("", "")
-    ours = (_spread(row.structure), _spread(row.features))
-    return (" + ".join(row.datasets), str(row.structure.pairs), *ours, *paper)
+def _published_spread(place: int) -> Callable[[Heterogeneity], str | None]:
+    def entry(row: Heterogeneity) -> str | None:
+        theirs = published.TABLE_2.get(row.datasets)
+        return "{:.4f} ±{:.4f}".format(*theirs[place]) if theirs else None
+
+    return entry
 
 
 def _spread(spread: Spread) -> str:
     error = f" (s.e. {spread.standard_error:.1g})" if spread.standard_error else ""
     return f"{spread.mean:.4f} ±{spread.std:.4f}{error}"
+
+
+_HETEROGENEITY: tuple[Column[Heterogeneity], ...] = (
+    Column("datasets", lambda row: " + ".join(row.datasets)),
+    Column("pairs", lambda row: row.structure.pairs),
+    Column("structure", lambda row: _spread(row.structure), numeric=True),
+    Column("features", lambda row: _spread(row.features), numeric=True),
+    Column("paper structure", _published_spread(0), numeric=True),
+    Column("paper features", _published_spread(1), numeric=True),
+)
 
 
 def leakage(
@@ -190,17 +213,18 @@ def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
     return list(first.values())
 
 
-def _leakage_table(case: Case, result: Leakage) -> PlainTable:
+_LEAKAGE = ("client", "dataset", "test examples", "twin in own training", "in another's", "in none")
+
+
+def _leakage_table(case: Case, result: Leakage) -> Table[Sequence[object]]:
     distinct = "; ".join(f"{each.dataset}: {each.distinct} of {each.graphs}" for each in result.datasets)
     title = f"{case.dataset.name}, {case.partition.name}; distinct: {distinct}"
-    headings = ("client", "dataset", "test examples", "twin in own training", "in another's", "in none")
-    table = PlainTable(title, headings, 2)
-    counts = [_twins(client) for client in result.clients]
-    for client, found in zip(result.clients, counts, strict=True):
-        table.add_line(client.client, client.dataset, *found.values())
-    table.add_section()
-    table.add_line("all", "", *(sum(found[name] for found in counts) for name in counts[0]))
-    return table
+    counts = [list(_twins(client).values()) for client in result.clients]
+    rows = [
+        [client.client, client.dataset, *found] for client, found in zip(result.clients, counts, strict=True)
+    ]
+    total = ["all", "", *map(sum, zip(*counts, strict=True))]
+    return Table(listed(_LEAKAGE), [*rows, total], title, ruled=[len(rows)])
 
 
 def _twins(client: ClientLeakage) -> dict[str, int]:

@@ -12,10 +12,12 @@ from fedmpi.analysis.discovery import run_paths
 from fedmpi.analysis.stored import read_run
 from fedmpi.analysis.summary import setting
 from fedmpi.cli.options import Data, Json, Runs, Walks
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import print_json, show
 from fedmpi.heterogeneity.clusters import DRAWS, Control, Level
 from fedmpi.heterogeneity.distances import WalkOptions
+from fedmpi.tables.table import Entry, Table, listed, number
+
+Rows = Table[Sequence[object]]
 
 
 def clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int:
@@ -34,7 +36,7 @@ def clusters(runs: Runs, data: Data, walks: Walks, as_json: Json = False) -> int
     return show(_final_table(found, options), *map(_names, found), "", _rounds_table(found))
 
 
-def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> PlainTable:
+def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> Rows:
     error = _largest_error(found)
     drawn = f"; pairs drawn, standard errors up to {error:.1g}" if error else ""
     title = (
@@ -46,15 +48,15 @@ def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> PlainTa
     )
     measured = ("before", "clusters", "random")
     headings = ("run", "kind", *measured, f"different clients: {measured[0]}", *measured[1:])
-    table = PlainTable(title, headings, 2)
+    rows: list[list[object]] = []
     for run in found:
         for kind in KINDS:
             before, after = run.before.scopes[kind], run.clusterings[-1].scopes[kind]
-            cells: list[str] = []
-            for start, end in ((before.every, after.every), (before.different, after.different)):
-                cells += [_level(start.found), *_compared(end)]
-            table.add_line(_case(run), kind, *cells)
-    return table
+            every = (_level(before.every.found), *_compared(after.every))
+            rows.append(
+                [_case(run), kind, *every, _level(before.different.found), *_compared(after.different)]
+            )
+    return Table(listed(headings), rows, title)
 
 
 def _largest_error(found: Sequence[ClusteredRun]) -> float:
@@ -70,42 +72,42 @@ def _largest_error(found: Sequence[ClusteredRun]) -> float:
     return max(errors, default=0.0)
 
 
-def _rounds_table(found: Sequence[ClusteredRun]) -> PlainTable:
+def _rounds_table(found: Sequence[ClusteredRun]) -> Rows:
     title = (
         "By round (the first that ended with these clusters). ARI: adjusted Rand index of clusters and the "
         "domains of their datasets; in brackets the share of random partitions whose index is at least that."
     )
     headings = ("run", "round", "sizes", "structure", "random", "features", "random", "ARI", "random")
-    table = PlainTable(title, headings, 1)
+    rows: list[list[object]] = []
     for run in found:
         for each in run.clusterings:
             sizes = " ".join(str(len(cluster)) for cluster in each.clusters)
-            compared = [cell for kind in KINDS for cell in _compared(each.scopes[kind].every)]
-            table.add_line(_case(run), each.round, sizes, *compared, *_agreement(each))
-    return table
+            compared = [entry for kind in KINDS for entry in _compared(each.scopes[kind].every)]
+            rows.append([_case(run), each.round, sizes, *compared, *_agreement(each)])
+    return Table(listed(headings), rows, title)
 
 
-def _level(level: Level) -> str:
-    return f"{level.mean:.4f}" if level.pairs else "-"
+def _level(level: Level) -> Entry:
+    return number(level.mean if level.pairs else None, 4)
 
 
-def _compared(compared: Compared) -> tuple[str, str]:
+def _compared(compared: Compared) -> tuple[Entry, Entry | None]:
     random = compared.random
     return _level(compared.found), _control(random, random.as_low)
 
 
-def _control(control: Control, share: float) -> str:
-    """Return the control's cell; "-" where every random partition gives the same, which says nothing."""
+def _control(control: Control, share: float) -> Entry | None:
+    """Return the control's entry; none where every random partition gives the same, which says nothing."""
     if math.isnan(share) or control.constant:
-        return "-"
-    return f"{control.mean:.4f} ±{control.std:.4f} ({share:.2f})"
+        return None
+    return Entry(f"{control.mean:.4f} ±{control.std:.4f} ({share:.2f})", control.mean)
 
 
-def _agreement(clustering: Clustering) -> tuple[str, str]:
+def _agreement(clustering: Clustering) -> tuple[Entry | None, Entry | None]:
     found = clustering.agreement
     if found is None:
-        return "-", "-"
-    return f"{found.adjusted_rand_index:.4f}", _control(found.random, found.random.as_high)
+        return None, None
+    return number(found.adjusted_rand_index, 4), _control(found.random, found.random.as_high)
 
 
 def _names(found: ClusteredRun) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fedmpi.analysis.stored import commit
 from fedmpi.errors import BadInput
+from fedmpi.tables.markdown import markdown_of
 
 BEGIN, END = "<!-- bench gpu: begin -->", "<!-- bench gpu: end -->"
 """Lines of a page between which the tables stand."""
@@ -25,7 +26,7 @@ def markdown(report: Report) -> str:
     try:
         parts = (_origin, _agreement, _rounds, _phases, _profile, _runs, _sharing)
         tables = [part(report) for part in parts]
-        return "\n\n".join(text for text in (*tables, _left_out(report)) if text)
+        return "\n\n".join(text.rstrip() for text in (*tables, _left_out(report)) if text)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise BadInput(f"not a report of fedmpi bench gpu: {type(error).__name__} {error}") from error
 
@@ -77,7 +78,7 @@ def _agreement(report: Report) -> str:
         rows.append([f"`{kernels}`", str(len(members)), *largest])
     heads = ("kernels", "cases", "forward", "gradient", "three rounds")
     text = "Largest difference from the kernels `csr` on the CPU, as a share of the largest value"
-    return f"{text}: {verdict}.\n\n{_table(heads, rows)}"
+    return f"{text}: {verdict}.\n\n{markdown_of(heads, rows)}"
 
 
 def _largest(values: Iterable[float | None]) -> str:
@@ -100,9 +101,7 @@ def _rounds(report: Report) -> str:
         ]
         for each in found
     ]
-    return (
-        f"A round of FedAvg with evaluation, both programs in turn:\n\n{_table(heads, rows)}" if rows else ""
-    )
+    return _under("A round of FedAvg with evaluation, both programs in turn", heads, rows)
 
 
 def _phases(report: Report) -> str:
@@ -115,7 +114,7 @@ def _phases(report: Report) -> str:
         alone = each["alone"]
         rest = alone["round"] - alone["train"] - alone["evaluate"] - alone["communicate"]
         rows.append([each["setting"], *(_ms(alone[name]) for name in shown), _ms(rest)])
-    return f"fedmpi's rounds one after another, and their parts:\n\n{_table(heads, rows)}" if rows else ""
+    return _under("fedmpi's rounds one after another, and their parts", heads, rows)
 
 
 def _profile(report: Report) -> str:
@@ -133,7 +132,7 @@ def _profile(report: Report) -> str:
         ]
         for each in _findings(report, "profile")
     ]
-    return f"One round under torch's profiler:\n\n{_table(heads, rows)}" if rows else ""
+    return _under("One round under torch's profiler", heads, rows)
 
 
 def _runs(report: Report) -> str:
@@ -165,7 +164,7 @@ def _sharing(report: Report) -> str:
         for each in found
     ]
     heads = ("setting", "clients in a group", "ranks", "round", "results")
-    return f'Ranks that share the device (`server = "shared"`):\n\n{_table(heads, rows)}' if rows else ""
+    return _under('Ranks that share the device (`server = "shared"`)', heads, rows)
 
 
 def _identical(finding: Mapping[str, Any]) -> str:
@@ -187,6 +186,6 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:,.1f} ms" if seconds >= 0.01 else f"{1e3 * seconds:.2f} ms"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _under(text: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table under a text; nothing where it has no row."""
+    return f"{text}:\n\n{markdown_of(heads, rows)}" if rows else ""

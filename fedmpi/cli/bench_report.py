@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from fedmpi.analysis.stored import commit
 from fedmpi.benchmarks.samples import Report, Samples
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json
+from fedmpi.tables.table import Entry, Table, listed
 
 _UNITS = {
     "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
@@ -29,20 +30,20 @@ def show(report: Report, as_json: bool, provenance: dict[str, Any]) -> None:
     screen.print(_origin(provenance), soft_wrap=True)
 
 
-def _table(report: Report) -> Any:
+def _table(report: Report) -> Table[Sequence[object]]:
     """Return a line per figure: what was measured, and the figure's median, minimum and maximum."""
     labels = list(dict.fromkeys(name for each in report.measurements for name in each.labels))
-    headings = (*labels, "figure", "unit", "median", "min", "max", "samples")
-    table = PlainTable(f"fedmpi bench {report.benchmark}", headings, len(labels) + 2)
+    rows: list[list[object]] = []
     for each in report.measurements:
-        named = [str(each.labels.get(label, "")) for label in labels]
+        named = [each.labels.get(label, "") for label in labels]
         for figure, samples in each.figures.items():
             unit, scale = _readable(samples)
-            numbers = (samples.median, samples.minimum, samples.maximum)
-            shown = (f"{value / scale:.4g}" for value in numbers)
-            table.add_line(*named, figure, unit, *shown, str(len(samples.values)))
+            values = (samples.median, samples.minimum, samples.maximum)
+            shown = (Entry(f"{value / scale:.4g}", value) for value in values)
+            rows.append([*map(str, named), figure, unit, *shown, len(samples.values)])
             named = [""] * len(labels)
-    return table
+    columns = listed([*labels, "figure", "unit", "median", "min", "max", "samples"])
+    return Table(columns, rows, f"fedmpi bench {report.benchmark}")
 
 
 def _readable(samples: Samples) -> tuple[str, float]:

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from fedmpi.analysis.comparison.compare import CaseResult
 from fedmpi.analysis.comparison.merits import Ratio
-from fedmpi.cli.plain_table import PlainTable
+from fedmpi.metrics.metric import Metric
+from fedmpi.tables.table import Column, Entry, Table, fields, number, ranked
 
-_SPARE_OF_CASES = ("total s B / A", "pairs", "s to target B / A", "s/round B / A", "judged by")
-_CASE_FIGURES = ("round_seconds_median", "total_seconds", "seconds_to_target")
-_FIRST_RATIO = 7
-"""Column of the first ratio in the table of cases."""
 _DUST = 1e-9
 """Below it a value is the rest of a rounding."""
+_FLAG = "*"
 
 
-def ratio_table(title: str, found: Sequence[Ratio]) -> PlainTable:
+def ratio_table(title: str, found: Sequence[Ratio]) -> Table[tuple[str, Ratio]]:
     """Return a line for each figure."""
     unit = f"{found[0].unit}s"
-    headings = ("figure", "better", "A", "B", "B / A", "B - A", "95 % interval", unit, "B is")
+    columns: list[Column[tuple[str, Ratio]]] = [
+        Column("figure", lambda row: row[0]),
+        Column("better", lambda row: row[1].merit.better),
+        Column("A", lambda row: _figure(row[1], row[1].first)),
+        Column("B", lambda row: _figure(row[1], row[1].second)),
+        Column("B / A", lambda row: row[1].ratio, format=".3f"),
+        Column("B - A", lambda row: _figure(row[1], row[1].difference, "+")),
+        Column("95 % interval", lambda row: _interval(row[1]), numeric=True),
+        Column(unit, lambda row: row[1].count),
+        Column("B is", lambda row: row[1].verdict),
+    ]
     spare = [unit, "better", "B - A", "A"]
-    spare.insert(0 if all(_interval(each) == "-" for each in found) else len(spare), "95 % interval")
-    table = PlainTable(title, headings, 2, spare)
-    above = ""
-    for each in found:
-        merit = each.merit
-        of, _, rule = merit.title.partition(", ")
-        title, above = rule if of == above else merit.title, of
-        values = (_figure(merit.factor * value, merit.digits) for value in (each.first, each.second))
-        compared = (_number(each.ratio, 3), _figure(merit.factor * each.difference, merit.digits, "+"))
-        table.add_line(title, merit.better, *values, *compared, _interval(each), each.count, each.verdict)
-    table.caption = _meaning(found[0])
-    return table
+    spare.insert(len(spare) if any(map(_interval, found)) else 0, "95 % interval")
+    rows = list(zip(_titles(found), found, strict=True))
+    return Table(ranked(columns, spare), rows, title, [_meaning(found[0])])
+
+
+def _titles(found: Sequence[Ratio]) -> list[str]:
+    """Return the titles of figures; of those of a metric but the first the rule alone."""
+    parts = [each.merit.title.partition(", ") for each in found]
+    return [
+        rule if place and parts[place - 1][0] == of else f"{of}{comma}{rule}"
+        for place, (of, comma, rule) in enumerate(parts)
+    ]
 
 
 def _meaning(each: Ratio) -> str:
@@ -42,56 +51,72 @@ def _meaning(each: Ratio) -> str:
     return f'{first}"B is" rests on the interval: of B - A for scores, of B / A for all else'
 
 
-def _figure(value: float, digits: int, sign: str = "") -> str:
-    """Return a value with so many digits; with two that say something where they would all be 0."""
-    text = f"{value:{sign},.{digits}f}"
-    return text if abs(value) < _DUST or text.strip("+-0.") else f"{value:{sign}.2g}"
+def _figure(each: Ratio, value: float, sign: str = "") -> Entry:
+    """Return a value with its figure's digits; with two that say something where they would all be 0."""
+    found = each.merit.factor * value
+    text = f"{found:{sign},.{each.merit.digits}f}"
+    return Entry(text if abs(found) < _DUST or text.strip("+-0.") else f"{found:{sign}.2g}", found)
 
 
-def _number(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def _interval(each: Ratio) -> str:
+def _interval(each: Ratio) -> str | None:
     """Return the interval that the verdict rests on."""
     if each.decided_by == "ratio":
-        return "-" if math.isnan(each.low) else f"{each.low:.3f} to {each.high:.3f}"
+        return None if math.isnan(each.low) else f"{each.low:.3f} to {each.high:.3f}"
     if math.isnan(each.half):
-        return "-"
-    factor, digits = each.merit.factor, each.merit.digits
-    ends = (factor * (each.difference + half) for half in (-each.half, each.half))
-    return " to ".join(_figure(end, digits, "+") for end in ends)
+        return None
+    return " to ".join(_figure(each, each.difference + half, "+").text for half in (-each.half, each.half))
 
 
-def _difference(each: Ratio) -> str:
-    factor, digits = each.merit.factor, each.merit.digits
-    half = "" if math.isnan(each.half) else f" ± {factor * each.half:,.{digits}f}"
-    return f"{_figure(factor * each.difference, digits, '+')}{half}"
-
-
-def case_table(cases: Sequence[CaseResult]) -> PlainTable:
+def case_table(cases: Sequence[CaseResult]) -> Table[CaseResult]:
     """Return a line for each case."""
-    headings: tuple[str, ...] = (
-        "dataset", "algorithm", "B is", "pairs", "judged by", "A", "B - A", "s/round B / A", "total s B / A",
-    )  # fmt: skip
-    if any(each.merit.name == "seconds_to_target" for case in cases for each in case.ratios):
-        headings = (*headings, "s to target B / A")
-    rows = [_case_row(case, len(headings)) for case in cases]
-    table = PlainTable("By case", headings, 3, _SPARE_OF_CASES).with_lines(rows)
-    if any("*" in cell for row in rows for cell in row[_FIRST_RATIO:]):
-        table.caption = "*: not like for like, see above"
-    return table
+    columns: list[Column[CaseResult]] = [
+        *fields("dataset", "algorithm"),
+        Column("B is", lambda case: "INVALID" if case.invalid else "VALID"),
+        Column("pairs", lambda case: len(case.pairs), spare=4),
+        Column("judged by", lambda case: _judged(case).heading, spare=1),
+        Column("A", _first),
+        Column("B - A", _difference),
+        Column("s/round B / A", _ratio_of("round_seconds_median"), spare=2),
+        Column("total s B / A", _ratio_of("total_seconds"), spare=5),
+        Column("s to target B / A", _ratio_of("seconds_to_target"), spare=3),
+    ]
+    if not any(each.merit.name == "seconds_to_target" for case in cases for each in case.ratios):
+        del columns[-1]
+    flagged = any(column.entry(case).text.endswith(_FLAG) for column in columns[7:] for case in cases)
+    return Table(columns, cases, "By case", [f"{_FLAG}: not like for like, see above"] if flagged else [])
 
 
-def _case_row(case: CaseResult, columns: int) -> list[str]:
-    by_name = {each.merit.name: each for each in case.ratios}
-    judged = case.pairs[0].first.metrics[0]
-    found = by_name.get(judged.field())
-    row = [case.dataset, case.algorithm, "INVALID" if case.invalid else "VALID", str(len(case.pairs))]
-    row.append(judged.heading)
-    row += ["-", "-"] if found is None else [judged.shown(found.first), _difference(found)]
-    for name in _CASE_FIGURES:
-        ratio = by_name.get(name)
-        flag = "*" if ratio is not None and ratio.flagged else ""
-        row.append("-" if ratio is None else f"{_number(ratio.ratio, 3)}{flag}")
-    return row[:columns]
+def _judged(case: CaseResult) -> Metric:
+    return case.pairs[0].first.metrics[0]
+
+
+def _named(case: CaseResult, name: str) -> Ratio | None:
+    return next((each for each in case.ratios if each.merit.name == name), None)
+
+
+def _first(case: CaseResult) -> Entry | None:
+    metric = _judged(case)
+    found = _named(case, metric.field())
+    return None if found is None else Entry(metric.shown(found.first), found.first)
+
+
+def _difference(case: CaseResult) -> Entry | None:
+    found = _named(case, _judged(case).field())
+    if found is None:
+        return None
+    shown, merit = _figure(found, found.difference, "+"), found.merit
+    half = "" if math.isnan(found.half) else f" ± {merit.factor * found.half:,.{merit.digits}f}"
+    return replace(shown, text=f"{shown.text}{half}")
+
+
+def _ratio_of(name: str) -> Callable[[CaseResult], Entry | None]:
+    """Return a column's ratios, with a mark where the runs are not like for like."""
+
+    def value(case: CaseResult) -> Entry | None:
+        found = _named(case, name)
+        if found is None:
+            return None
+        shown = number(found.ratio, 3)
+        return replace(shown, text=f"{shown.text}{_FLAG * found.flagged}")
+
+    return value

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from fedmpi.cli.options import Cache, Mirror, Plugin
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, say
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -18,6 +17,7 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
+from fedmpi.tables.table import Table, listed
 
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 
@@ -31,18 +31,15 @@ def show(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> in
     """
     load_plugins(plugin or [])
     source, screen = DataSource.from_environment(data, mirror), console(sys.stdout)
-    groups = PlainTable("Groups: one client per dataset", ("name", "datasets"), 1, wrapped=("datasets",))
     every = families()
     for family in every:
-        headings = (*family.columns, "at hand")
-        table = PlainTable(family.title or family.name, headings, family.text_columns, wrapped=("at hand",))
-        for name in family.names:
-            table.add_line(*family.row(name), source.status(name))
         if family.names and family.prepared:
-            screen.print(table)
-        for name, members in family.groups.items():
-            groups.add_line(name, " ".join(members))
-    screen.print(groups)
+            columns = listed([*family.columns, "at hand"], wrapped=["at hand"])
+            rows = [(*family.row(name), source.status(name)) for name in family.names]
+            screen.print(Table(columns, rows, family.title or family.name))
+    groups = [(name, " ".join(members)) for family in every for name, members in family.groups.items()]
+    columns = listed(["name", "datasets"], wrapped=["datasets"])
+    screen.print(Table(columns, groups, "Groups: one client per dataset"))
     generated = [f"{name} (generated)" for family in every if not family.prepared for name in family.names]
     screen.print(
         f"Also: {', '.join(generated)}, any other TU name, own folders in TU format; fetch takes suites too. "

@@ -3,53 +3,63 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
-from fedmpi.cli.plain_table import PlainTable
-from fedmpi.judging.estimates import LEVEL, Estimate
-from fedmpi.judging.judgement import Question
+from fedmpi.judging.estimates import LEVEL
 from fedmpi.reproduction.deciding import Design, Standing, expected
+from fedmpi.tables.table import Column, Entry, Table, number
 
 _EVEN, _LIKELY = 0.5, 0.8
 _SPENDINGS = {"pocock": "Pocock's type", "obrien-fleming": "O'Brien and Fleming's type"}
 _UNITS = "Figures are differences of accuracies or scores, parts of an average, or shares of clients."
 
 
-def expectation_table(found: Sequence[Standing], design: Design) -> PlainTable:
+def expectation_table(found: Sequence[Standing], design: Design) -> Table[Standing]:
     """Return how many seeds each claim is expected to take, by the figures at hand."""
-    headings = ["claim", "against", "confirmed if", "verdict", "ours", "std", "seeds"]
-    headings += ["even chance", "80 %"]
-    table = PlainTable(
-        "Seeds to be expected", headings, 4, ("std", "against", "confirmed if"), wrapped=("claim",)
-    )
-    for each in found:
-        question = each.asked.question
-        seeds = ["-", "-"] if each.verdict else [_seeds(each, design, power) for power in (_EVEN, _LIKELY)]
-        names = [_name(each), each.posed.claim.against, _limits(question), each.verdict or "undecided"]
-        table.add_line(*names, *_figures(question.estimate), each.seeds, *seeds)
-    table.caption = (
+
+    def seeds(power: float) -> Callable[[Standing], str | None]:
+        return lambda each: None if each.verdict else _seeds(each, design, power)
+
+    columns: list[Column[Standing]] = [
+        Column("claim", _name, wrapped=True),
+        Column("against", attrgetter("posed.claim.against"), spare=2),
+        Column("confirmed if", _limits, spare=1),
+        Column("verdict", _verdict),
+        Column("ours", _ours),
+        Column("std", _std, spare=3),
+        Column("seeds", attrgetter("seeds")),
+        Column("even chance", seeds(_EVEN), numeric=True),
+        Column("80 %", seeds(_LIKELY), numeric=True),
+    ]
+    note = (
         f"Seeds until a claim is decided with an even chance and with 80 %, if figure and spread stay as "
         f"now; at most {design.max_seeds} are run. {_UNITS}"
     )
-    return table
+    return Table(columns, found, "Seeds to be expected", [note])
 
 
-def verdict_table(found: Sequence[Standing], design: Design, reasons: Sequence[str]) -> PlainTable:
+def verdict_table(
+    found: Sequence[Standing], design: Design, reasons: Sequence[str]
+) -> Table[tuple[Standing, str]]:
     """Return what became of the claims; `reasons` say why undecided ones were not followed further."""
-    headings = ["claim", "verdict", "seeds still needed", "ours", "95 % interval", "limits", "seeds", "looks"]
-    table = PlainTable("Claims", headings, 3, ("limits", "looks"), wrapped=("claim", "seeds still needed"))
-    for each, reason in zip(found, reasons, strict=True):
-        question = each.asked.question
-        needed = "-" if each.verdict else _needed(each, design, reason)
-        figures = [_figures(question.estimate)[0], _interval(question.estimate), _limits(question)]
-        table.add_line(_name(each), each.verdict or "undecided", needed, *figures, each.seeds, each.looks)
+    columns: list[Column[tuple[Standing, str]]] = [
+        Column("claim", lambda row: _name(row[0]), wrapped=True),
+        Column("verdict", lambda row: _verdict(row[0])),
+        Column("seeds still needed", lambda row: _needed(row[0], design, row[1]), wrapped=True),
+        Column("ours", lambda row: _ours(row[0])),
+        Column("95 % interval", lambda row: _interval(row[0]), numeric=True),
+        Column("limits", lambda row: _limits(row[0]), numeric=True, spare=2),
+        Column("seeds", lambda row: row[0].seeds),
+        Column("looks", lambda row: row[0].looks, spare=1),
+    ]
     decided = sum(bool(each.verdict) for each in found)
-    table.caption = (
+    note = (
         f"{decided} of {len(found)} claims decided. Looked at after every seed: {LEVEL:.0%} is spent by "
         f"{_SPENDINGS[design.spending]} (Lan and DeMets), after Holm over the claims of a kind and source. "
         f"Intervals are each claim's own. {_UNITS}"
     )
-    return table
+    return Table(columns, list(zip(found, reasons, strict=True)), "Claims", [note])
 
 
 def _name(standing: Standing) -> str:
@@ -59,20 +69,31 @@ def _name(standing: Standing) -> str:
     return ", ".join([claim.claim, *filter(None, parts)])
 
 
-def _figures(one: Estimate | None) -> list[str]:
-    """Return our figure, and its standard deviation between seeds."""
-    if one is None:
-        return ["-", "-"]
-    return [f"{one.mean:+.4f}", f"{one.std:.4f}" if one.freedom else "-"]
+def _verdict(standing: Standing) -> str:
+    return standing.verdict or "undecided"
 
 
-def _interval(one: Estimate | None) -> str:
+def _ours(standing: Standing) -> Entry | None:
+    """Return our figure."""
+    one = standing.asked.question.estimate
+    return None if one is None else Entry(f"{one.mean:+.4f}", one.mean)
+
+
+def _std(standing: Standing) -> Entry | None:
+    """Return the standard deviation of our figure between seeds."""
+    one = standing.asked.question.estimate
+    return None if one is None or not one.freedom else number(one.std, 4)
+
+
+def _interval(standing: Standing) -> str | None:
+    one = standing.asked.question.estimate
     if one is None or math.isnan(one.half):
-        return "-"
+        return None
     return f"{one.mean - one.half:+.4f} to {one.mean + one.half:+.4f}"
 
 
-def _limits(question: Question) -> str:
+def _limits(standing: Standing) -> str:
+    question = standing.asked.question
     if math.isinf(question.high):
         return f"at least {question.low:+.4f}"
     return f"{question.low:+.4f} to {question.high:+.4f}"
@@ -92,8 +113,10 @@ def _seeds(standing: Standing, design: Design, power: float) -> str:
     return str(count) if count <= most else f"about {count:,}"
 
 
-def _needed(standing: Standing, design: Design, reason: str) -> str:
+def _needed(standing: Standing, design: Design, reason: str) -> str | None:
     """Return how many seeds are still to be expected, and why a claim was not followed further."""
+    if standing.verdict:
+        return None
     one = standing.asked.question.estimate
     count = expected(standing, design, _LIKELY)
     if one is None or not one.freedom:

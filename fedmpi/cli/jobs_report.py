@@ -6,9 +6,9 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from shlex import quote
 
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import console, print_json, say, show
 from fedmpi.jobs import systems
 from fedmpi.jobs.cases import num_clients
@@ -16,13 +16,7 @@ from fedmpi.jobs.order import Ordered
 from fedmpi.jobs.plan import Batch, Plan
 from fedmpi.jobs.status import State
 from fedmpi.jobs.submission import Submission
-
-_PLAN_COLUMNS = (
-    "estimate from", "cases", "ranks", "threads", "nodes", "GPUs/node", "tasks", "at a time", "longest case",
-    "longest task", "limit", "all",
-)  # fmt: skip
-_STATE_COLUMNS = ("case", "state", "", "task")
-_SPARE = ("GPUs/node", "threads", "estimate from", "longest case")
+from fedmpi.tables.table import Column, Entry, Table, listed
 
 
 def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
@@ -30,7 +24,8 @@ def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
     if as_json:
         print_json([_batch_facts(batch) for batch in plan.batches])
         return
-    show(*([_plan_table(ordered, plan)] if plan.batches else []), *_plan_notes(ordered, plan))
+    table = Table(_PLAN, plan.batches, f"{ordered.suite.name} on {ordered.request.system}")
+    show(*([table] if plan.batches else []), *_plan_notes(ordered, plan))
 
 
 def _batch_facts(batch: Batch) -> dict[str, object]:
@@ -42,20 +37,12 @@ def _batch_facts(batch: Batch) -> dict[str, object]:
     return {**{name: getattr(batch, name) for name in names}, "cases": cases}
 
 
-def _plan_table(ordered: Ordered, plan: Plan) -> PlainTable:
-    table = PlainTable(f"{ordered.suite.name} on {ordered.request.system}", _PLAN_COLUMNS, 1, _SPARE)
-    for batch in plan.batches:
-        origins = sorted({estimate.origin for estimate in batch.estimates})
-        numbers = (len(batch.items), batch.ranks, batch.threads, batch.nodes, batch.gpus, batch.tasks)
-        times = (
-            _longest([estimate.seconds for estimate in batch.estimates]),
-            _longest(batch.task_seconds()),
-            60 * batch.minutes,
-            batch.end_seconds(),
-        )
-        cells = [", ".join(origins), *map(str, (*numbers, batch.at_once)), *map(_time, times)]
-        table.add_line(*cells)
-    return table
+def _origins(batch: Batch) -> str:
+    return ", ".join(sorted({estimate.origin for estimate in batch.estimates}))
+
+
+def _longest_case(batch: Batch) -> float:
+    return _longest([estimate.seconds for estimate in batch.estimates])
 
 
 def _longest(seconds: Sequence[float]) -> float:
@@ -63,10 +50,26 @@ def _longest(seconds: Sequence[float]) -> float:
     return math.nan if any(map(math.isnan, seconds)) else max(seconds)
 
 
-def _time(seconds: float) -> str:
+def _time(seconds: float) -> Entry:
     if math.isnan(seconds):
-        return "?"
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+        return Entry("?")
+    return Entry(f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min", seconds)
+
+
+_PLAN: tuple[Column[Batch], ...] = (
+    Column("estimate from", _origins, spare=2),
+    Column("cases", lambda batch: len(batch.items)),
+    Column("ranks", attrgetter("ranks")),
+    Column("threads", attrgetter("threads"), spare=3),
+    Column("nodes", attrgetter("nodes")),
+    Column("GPUs/node", attrgetter("gpus"), spare=4),
+    Column("tasks", attrgetter("tasks")),
+    Column("at a time", attrgetter("at_once")),
+    Column("longest case", lambda batch: _time(_longest_case(batch)), numeric=True, spare=1),
+    Column("longest task", lambda batch: _time(_longest(batch.task_seconds())), numeric=True),
+    Column("limit", lambda batch: _time(60 * batch.minutes)),
+    Column("all", lambda batch: _time(batch.end_seconds()), numeric=True),
+)
 
 
 def _plan_notes(ordered: Ordered, plan: Plan) -> list[str]:
@@ -142,8 +145,7 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     screen = console(sys.stdout)
     shown = [state for state in states if everything or not state.item.done]
     if shown:
-        table = PlainTable(f"{ordered.suite.name} in {ordered.root}", _STATE_COLUMNS, 4, wrapped=("",))
-        screen.print(table.with_lines((each.item.name, each.word, each.detail, each.job) for each in shown))
+        screen.print(Table(_STATES, shown, f"{ordered.suite.name} in {ordered.root}"))
     counts = Counter(state.word for state in states)
     listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
     screen.print(f"{len(states)} cases: {listed}")
@@ -156,6 +158,14 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
         command = f"fedmpi jobs resume {quote(str(ordered.root))}"
         screen.print(f"{left} are not on their way: {command}", soft_wrap=True)
     say_held(states)
+
+
+_STATES: tuple[Column[State], ...] = (
+    Column("case", attrgetter("item.name")),
+    Column("state", attrgetter("word")),
+    Column("", attrgetter("detail"), wrapped=True),
+    Column("task", attrgetter("job")),
+)
 
 
 def say_held(states: Sequence[State]) -> None:
@@ -179,6 +189,6 @@ def show_systems(fields: bool) -> None:
     """Print the known systems, or the fields of a system file."""
     title = "Fields of a system file" if fields else "Systems"
     headings = ("field", "default", "meaning") if fields else ("name", "description")
-    table = PlainTable(title, headings, len(headings), wrapped=headings[-1:])
-    listed = ((name, systems.load(name).description) for name in systems.known())
-    show(table.with_lines(systems.fields() if fields else listed))
+    described = [(name, systems.load(name).description) for name in systems.known()]
+    rows: Sequence[Sequence[str]] = list(systems.fields()) if fields else described
+    show(Table(listed(headings, wrapped=headings[-1:]), rows, title))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from shlex import quote
 from typing import Any, TextIO
@@ -12,14 +13,16 @@ from rich.text import Text
 
 from fedmpi.analysis.summary import method
 from fedmpi.case.schema import Case
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
 from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import COLUMNS, PartitionTable
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.run_folder import Opening
+from fedmpi.tables.table import Column, Table
 
+_FIRST_NUMBER = 2
+"""Place of the first column of a partition that is no name."""
 _MOST_ROWS = 40
 """Clients of a partition that are printed; the record holds all."""
 
@@ -111,21 +114,21 @@ class Console:
         self.note(f"Next: fedmpi report {quote(str(parent))} {more}; fedmpi --help")
 
 
-def _partition(table: PartitionTable) -> PlainTable:
+def _partition(table: PartitionTable) -> Table[tuple[str, ...]]:
     """Return the partition with the columns that tell something: not those in which all clients are alike."""
     rows = table.rows()
-    columns = list(zip(*rows, strict=True))
-    dull = {"dataset": set(columns[1]), "missing": set(columns[6]), "stratified": set(columns[7])}
-    alike = {name for name, values in dull.items() if len(values) == 1}
-    if columns[1] == columns[0]:
-        alike.add("dataset")
-    shown = [place for place, name in enumerate(COLUMNS) if name not in alike]
+    values = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    dull = {name for name in ("dataset", "missing", "stratified") if len(set(values[name])) == 1}
+    if values["dataset"] == values["client"]:
+        dull.add("dataset")
+    columns = [
+        Column[tuple[str, ...]](name, itemgetter(place), numeric=place >= _FIRST_NUMBER)
+        for place, name in enumerate(COLUMNS)
+        if name not in dull
+    ]
     title = f"Partition: {_clients(table)}, EMD {table.total_emd:.4f}"
-    drawn = PlainTable(title, [COLUMNS[place] for place in shown], sum(place < 2 for place in shown))
-    drawn.with_lines([row[place] for place in shown] for row in rows[:_MOST_ROWS])
-    if len(rows) > _MOST_ROWS:
-        drawn.caption = f"and {len(rows) - _MOST_ROWS} more clients"
-    return drawn
+    more = [f"and {len(rows) - _MOST_ROWS} more clients"] if len(rows) > _MOST_ROWS else []
+    return Table(columns, rows[:_MOST_ROWS], title, more)
 
 
 def _clients(table: PartitionTable) -> str:

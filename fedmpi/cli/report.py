@@ -29,7 +29,7 @@ from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
-from fedmpi.visible import complain_of, visible_lines
+from fedmpi.visible import complain_of
 
 if TYPE_CHECKING:
     from fedmpi.analysis.page.build import Page
@@ -48,21 +48,24 @@ class Formats:
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a Markdown table: a line per dataset and algorithm.")
     ] = False
-    latex: Annotated[bool, typer.Option("--latex", help="Print the same for LaTeX (booktabs).")] = False
-    matrix: Annotated[
-        bool,
+    latex: Annotated[bool, typer.Option("--latex", help="Print a table for a paper (LaTeX, booktabs).")] = (
+        False
+    )
+    columns: Annotated[
+        str | None,
         typer.Option(
-            "--matrix",
-            help="With --markdown or --latex: a line per algorithm, a column per dataset, the best in bold.",
+            metavar="NAMES",
+            help="Of --markdown and --latex: headings of the overview, with commas; all; or paper, the "
+            "best in bold: a line per algorithm, a column per dataset. Default: all; of --latex paper.",
         ),
-    ] = False
+    ] = None
     machine: Annotated[
         Path | None,
         typer.Option(help="With --html: what `fedmpi bench train --json` printed, for rooflines."),
     ] = None
 
     def __bool__(self) -> bool:
-        return any((self.html, self.markdown, self.latex, self.matrix, self.machine))
+        return any((self.html, self.markdown, self.latex, self.columns, self.machine))
 
 
 NO_FORMATS = Formats()
@@ -156,9 +159,8 @@ def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target:
     single = [run for run in runs if run.status != "complete"] if found else runs
     if single:
         metrics = [metric for run in single for metric in run.metrics]
-        table = run_table([summarise(run, target) for run in single], metrics)
-        table.title = "Not complete, so in no mean" if found else ""
-        screen.print(table)
+        title = "Not complete, so in no mean" if found else ""
+        screen.print(run_table([summarise(run, target) for run in single], metrics, title))
     if len(runs) == 1 and not found:
         by_client = per_client(runs[0])
         screen.print(client_table(by_client, runs[0].metrics) if by_client else TOGETHER)
@@ -193,14 +195,16 @@ def _write_rows(target: Path, complete: Sequence[Run]) -> None:
 
 
 def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats, lines: Lines) -> int:
-    from fedmpi.analysis.page import plain
     from fedmpi.analysis.page.build import Page
     from fedmpi.analysis.page.machine import read
+    from fedmpi.analysis.page.paper import ALL, PAPER, pasted
+    from fedmpi.tables.latex import latex
+    from fedmpi.tables.markdown import markdown
 
     if formats.machine is not None and formats.html is None:
         raise BadInput("--machine is for the page: give --html too")
-    if formats.matrix and not (formats.markdown or formats.latex):
-        raise BadInput("--matrix is for --markdown and --latex: give one of them too")
+    if formats.columns is not None and not (formats.markdown or formats.latex):
+        raise BadInput("--columns is for --markdown and --latex: give one of them too")
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
     machine = read(formats.machine) if formats.machine else None
@@ -209,9 +213,11 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
     if formats.markdown:
-        sys.stdout.write(visible_lines(plain.markdown(settings, by_dataset=formats.matrix)))
+        found = pasted(settings, formats.columns or ALL)
+        sys.stdout.write("\n".join(map(markdown, found)))
     if formats.latex:
-        sys.stdout.write(visible_lines(plain.latex(settings, by_dataset=formats.matrix)))
+        found = pasted(settings, formats.columns or PAPER)
+        sys.stdout.write("\n".join(map(latex, found)))
     if formats.html is not None:
         text = page.html(_title(page), complaints)
         write(formats.html, text, "--html ")

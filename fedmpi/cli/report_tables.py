@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import replace
 
 from fedmpi.analysis.columns import Figures, client_columns, run_columns, task_columns
-from fedmpi.analysis.entries import Column, Entry
-from fedmpi.analysis.page.cells import Setting, by_metric, direction, lines
+from fedmpi.analysis.page.cells import Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.overview import columns
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.metrics.metric import Metric
-
-Row = TypeVar("Row")
+from fedmpi.tables.table import Table
 
 _HINT = "a wider terminal, `| less -S` or --html FILE shows them"
 _MOST_TASKS = 30
@@ -23,50 +20,31 @@ _ONE_SEED = "One seed each, so no interval."
 _LEADS = "A lead is paired by seed, + is better; decided where p < 0.05 after Holm over the dataset's leads."
 
 
-def mean_tables(settings: Sequence[Setting]) -> list[PlainTable]:
+def mean_tables(settings: Sequence[Setting]) -> list[Table[Line]]:
     """Return for each metric that runs are judged by one line per dataset and algorithm."""
-    found = []
-    for alike in by_metric(settings):
-        table = _table(columns(alike), lines(alike))
-        table.title = f"By {alike[0].metric.title}, {direction(alike[0].metric)}"
-        repeated = any(len(cell.runs) > 1 for _, cell in lines(alike))
-        lead = [_LEADS] if repeated and any(len(each.cells) > 1 for each in alike) else []
-        notes = (_INTERVALS if repeated else _ONE_SEED, *lead, "--by case shows single runs.")
-        table.caption = " ".join(notes)
-        meanings = {each.heading: each.meaning for each in columns(alike)}
-        table.meanings = {each: meanings[each] for each in _EXPLAINED if each in meanings}
-        found.append(table)
-    return found
+    return [_means(alike) for alike in by_metric(settings)]
 
 
-def run_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+def _means(settings: Sequence[Setting]) -> Table[Line]:
+    shown = [each if each.heading in _EXPLAINED else replace(each, meaning="") for each in columns(settings)]
+    repeated = any(len(cell.runs) > 1 for _, cell in lines(settings))
+    lead = [_LEADS] if repeated and any(len(each.cells) > 1 for each in settings) else []
+    note = " ".join((_INTERVALS if repeated else _ONE_SEED, *lead, "--by case shows single runs."))
+    metric = settings[0].metric
+    return Table(shown, lines(settings), f"By {metric.title}, {direction(metric)}", [note], hint=_HINT)
+
+
+def run_table(rows: Sequence[Figures], metrics: Sequence[Metric], title: str = "") -> Table[Figures]:
     """Return one line per run; `metrics` are all that these runs have."""
-    return _table(run_columns(rows, metrics), rows)
+    return Table(run_columns(rows, metrics), rows, title, hint=_HINT)
 
 
-def client_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+def client_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> Table[Figures]:
     """Return one line per client of a run."""
-    return _table(client_columns(rows, metrics), rows)
+    return Table(client_columns(rows, metrics), rows, hint=_HINT)
 
 
-def task_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> PlainTable:
+def task_table(rows: Sequence[Figures], metrics: Sequence[Metric]) -> Table[Figures]:
     """Return one line per label column of a run with all its metrics, of at most 30 columns."""
-    table = _table(task_columns(rows, metrics), rows[:_MOST_TASKS])
-    if len(rows) > _MOST_TASKS:
-        table.caption = f"... {len(rows) - _MOST_TASKS} more tasks"
-    return table
-
-
-def _table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> PlainTable:
-    spare = sorted((each for each in columns if each.spare), key=lambda each: -each.spare)
-    left = next(
-        (place for place, each in enumerate(columns) if not all(_is_text(each.entry(row)) for row in rows)), 0
-    )
-    table = PlainTable(
-        "", [each.heading for each in columns], left, [each.heading for each in spare], hint=_HINT
-    )
-    return table.with_lines([each.entry(row).text for each in columns] for row in rows)
-
-
-def _is_text(entry: Entry) -> bool:
-    return entry.value == entry.text
+    more = [f"... {len(rows) - _MOST_TASKS} more tasks"] if len(rows) > _MOST_TASKS else []
+    return Table(task_columns(rows, metrics), rows[:_MOST_TASKS], notes=more, hint=_HINT)

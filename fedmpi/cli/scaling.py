@@ -6,8 +6,9 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,9 +20,9 @@ from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, series, together
 from fedmpi.analysis.scores import TOGETHER
 from fedmpi.cli.options import Json, Runs, whole_numbers
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import Screen, console, left_out, print_json, say
 from fedmpi.errors import BadInput
+from fedmpi.tables.table import Column, Entry, Table
 
 _RANKS = re.compile(r"[1-9][0-9]{0,4}")
 _NOTHING = (
@@ -93,7 +94,7 @@ def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with
         counted = "counts" if each.with_server else "does not count"
         ranks = each.base.ranks
         title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
-        screen.print(_table(f"{title}the server's rank {counted}", each.rows))
+        screen.print(Table(_SCALING, each.rows, f"{title}the server's rank {counted}", [_MARKS]))
         screen.print(f"Model: {_described(each.model)}")
         if each.mode == "strong" and not math.isnan(each.model.step):
             screen.print(_limits(each))
@@ -103,38 +104,56 @@ def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with
             screen.print("! more ranks than cores: the scheduler is measured, too")
     if not found:
         screen.print(_NOTHING)
-    screen.print(_throughput(points))
-    grouped = together(points)
-    if grouped:
-        screen.print(_together(grouped))
+    ordered = sorted(points, key=lambda point: (point.title, point.ranks, str(point.folder)))
+    screen.print(Table(_THROUGHPUT, ordered, "Throughput, over all rounds but the first"))
+    if grouped := together(points):
+        screen.print(Table(_TOGETHER, grouped, "Cases done at the same time"))
 
 
-def _table(title: str, rows: Sequence[Row]) -> Any:
-    headings = (
-        "clients", "ranks", "runs", "s/round", "min to max", "rounds/s", "speedup", "efficiency %",
-        "predicted", "error %", "held out", "error %",
-    )  # fmt: skip
-    table = PlainTable(title, headings, 0, ("min to max", "runs", "clients", "error %"))
-    for row in rows:
-        measured = row.seconds is not None
-        seconds = row.seconds if row.seconds is not None else row.predicted
-        assert row.speedup is not None and row.efficiency is not None
-        table.add_line(
-            str(row.clients),
-            f"{row.ranks}{'!' * row.crowded}",
-            str(row.runs) if measured else "-",
-            f"{seconds:.4f}" if measured else "-",
-            f"{row.low:.4f} to {row.high:.4f}" if row.runs > 1 else "-",
-            _number(1 / seconds, ".2f", measured),
-            _number(row.speedup, ".2f", measured),
-            _number(100 * row.efficiency, ".0f", measured),
-            _number(row.predicted, ".4f"),
-            _error(row.predicted, row.seconds),
-            "-" if row.held_out is None else _number(row.held_out, ".4f"),
-            _error(row.held_out, row.seconds),
-        )
-    table.caption = "p: predicted. Held out: predicted from the runs on other numbers of ranks"
-    return table
+def _seconds(row: Row) -> float:
+    """Return a round's seconds, predicted where none were measured."""
+    return row.predicted if row.seconds is None else row.seconds
+
+
+def _extremes(row: Row) -> Entry | None:
+    return Entry(f"{row.low:.4f} to {row.high:.4f}", row.low or 0.0) if row.runs > 1 else None
+
+
+def _or_predicted(figure: Callable[[Row], float | None], form: str) -> Callable[[Row], Entry | None]:
+    """Return a column's values, with a mark where they are predicted."""
+
+    def value(row: Row) -> Entry | None:
+        found = figure(row)
+        if found is None or math.isnan(found):
+            return None
+        return Entry(f"{found:{form}}{'' if row.seconds is not None else ' p'}", found)
+
+    return value
+
+
+def _percent(part: float | None) -> float | None:
+    return None if part is None else 100 * part
+
+
+def _error(predicted: float | None, seconds: float | None) -> float | None:
+    return None if predicted is None or seconds is None else 100 * (predicted / seconds - 1)
+
+
+_SCALING: tuple[Column[Row], ...] = (
+    Column("clients", attrgetter("clients"), spare=2),
+    Column("ranks", lambda row: Entry(f"{row.ranks}{'!' * row.crowded}", row.ranks)),
+    Column("runs", lambda row: row.runs or None, spare=3),
+    Column("s/round", attrgetter("seconds"), format=".4f"),
+    Column("min to max", _extremes, numeric=True, spare=4),
+    Column("rounds/s", _or_predicted(lambda row: 1 / _seconds(row), ".2f")),
+    Column("speedup", _or_predicted(attrgetter("speedup"), ".2f")),
+    Column("efficiency %", _or_predicted(lambda row: _percent(row.efficiency), ".0f")),
+    Column("predicted", attrgetter("predicted"), format=".4f"),
+    Column("error %", lambda row: _error(row.predicted, row.seconds), format="+.0f", spare=1),
+    Column("held out", attrgetter("held_out"), format=".4f"),
+    Column("error %", lambda row: _error(row.held_out, row.seconds), format="+.0f", spare=1),
+)
+_MARKS = "p: predicted. Held out: predicted from the runs on other numbers of ranks"
 
 
 def _limits(series: Series) -> str:
@@ -146,17 +165,6 @@ def _limits(series: Series) -> str:
         f"More than {useful:.1f} workers cannot help: the heaviest client has 1/{useful:.1f} of the work. "
         f"A round on {ranks} rank{'s' * (ranks > 1)}: {made_of}"
     )
-
-
-def _number(value: float, digits: str, measured: bool = True) -> str:
-    """Return a number, with a mark where it is predicted; a dash where it is not known."""
-    return "-" if math.isnan(value) else f"{value:{digits}}{'' if measured else ' p'}"
-
-
-def _error(predicted: float | None, seconds: float | None) -> str:
-    if predicted is None or seconds is None:
-        return "-"
-    return _number(100 * (predicted / seconds - 1), "+.0f")
 
 
 def _described(model: Model) -> str:
@@ -179,31 +187,33 @@ def _rate(seconds_per_flop: float) -> str:
     return f"FLOPs at {1e-9 / seconds_per_flop:.3g} GFLOP/s" if seconds_per_flop > 0 else "no cost per FLOP"
 
 
-def _throughput(points: Sequence[Point]) -> Any:
-    headings = ("case", "clients", "ranks", "rounds/s", "client updates/s", "graphs/s", "model GFLOP/s")
-    table = PlainTable(
-        "Throughput, over all rounds but the first", headings, 1, ("graphs/s", "clients", "model GFLOP/s")
-    )
-    for each in sorted(points, key=lambda found: (found.title, found.ranks, str(found.folder))):
-        rates = [each.rates.get(name, float("nan")) for name in ("rounds", "updates", "graphs", "gflop")]
-        name = f"{each.folder.name}: {each.title.rpartition(',')[0]}"
-        table.add_line(name, str(each.clients), str(each.ranks), *map(_rate_per_second, rates))
-    return table
+def _rate_of(name: str) -> Callable[[Point], Entry | None]:
+    """Return a column's rates, four digits, of thousands and more all those before the point."""
+
+    def value(point: Point) -> Entry | None:
+        rate = point.rates.get(name, math.nan)
+        return None if math.isnan(rate) else Entry(format(rate, ",.0f" if rate >= 1000 else ".4g"), rate)
+
+    return value
 
 
-def _rate_per_second(rate: float) -> str:
-    """Return four digits, of thousands and more all those before the point."""
-    return _number(rate, ",.0f" if rate >= 1000 else ".4g")
-
-
-def _together(found: Sequence[Together]) -> Any:
-    headings = ("folder", "cases", "at once, at most", "ranks a case", "hours", "cases per hour")
-    rows = (
-        (each.folder, each.cases, each.most, ", ".join(map(str, each.ranks)), f"{each.seconds / 3600:.3f}",
-         f"{each.per_hour:.1f}")
-        for each in found
-    )  # fmt: skip
-    return PlainTable("Cases done at the same time", headings, 1).with_lines(rows)
+_THROUGHPUT: tuple[Column[Point], ...] = (
+    Column("case", lambda point: f"{point.folder.name}: {point.title.rpartition(',')[0]}"),
+    Column("clients", attrgetter("clients"), spare=2),
+    Column("ranks", attrgetter("ranks")),
+    Column("rounds/s", _rate_of("rounds")),
+    Column("client updates/s", _rate_of("updates")),
+    Column("graphs/s", _rate_of("graphs"), spare=3),
+    Column("model GFLOP/s", _rate_of("gflop"), spare=1),
+)
+_TOGETHER: tuple[Column[Together], ...] = (
+    Column("folder", attrgetter("folder")),
+    Column("cases", attrgetter("cases")),
+    Column("at once, at most", attrgetter("most")),
+    Column("ranks a case", lambda found: ", ".join(map(str, found.ranks)), numeric=True),
+    Column("hours", lambda found: found.seconds / 3600, format=".3f"),
+    Column("cases per hour", attrgetter("per_hour"), format=".1f"),
+)
 
 
 def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
@@ -13,11 +13,9 @@ from typing import Annotated
 import typer
 
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.entries import NONE
 from fedmpi.analysis.winners import Labels, Winner, as_suite, winners
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import SweepOptions, whole_numbers
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import say, show
 from fedmpi.cli.terminal import write as write_file
 from fedmpi.config import locations
@@ -28,6 +26,7 @@ from fedmpi.judging.estimates import Estimate
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.reader import Run
+from fedmpi.tables.table import Column, Entry, Table
 from fedmpi.visible import complain_of
 
 _SEED = re.compile(r"[0-9]{1,18}")
@@ -69,7 +68,7 @@ def select(
     complain_of(complaints)
     axes = by.split(",")
     found = winners(members, axes, labels)
-    show(_table(found, axes))
+    show(Table(_columns(axes), found))
     if not all(each.metric.held_out for each in found):
         say("Nothing was held out: settings were chosen by all labels. Report other seeds.")
     complete = sum(run.status == "complete" for run in members)
@@ -134,22 +133,27 @@ def seed_list(text: str) -> list[int]:
     return found
 
 
-_FIGURES = ("metric", "val", "test", "tried", "best test of any")
-_SPARE = ("best test of any", "tried", "metric")
+def _columns(by: Sequence[str]) -> list[Column[Winner]]:
+    """Return the columns of a group; settings, which are looked for, take several lines where need be."""
+
+    def of_group(place: int) -> Callable[[Winner], str]:
+        return lambda row: row.group[place]
+
+    return [
+        *(Column(axis.removesuffix(".name"), of_group(place)) for place, axis in enumerate(by)),
+        Column("metric", lambda row: row.metric.title, spare=1),
+        Column("val", lambda row: _with_interval(row.val)),
+        Column("test", lambda row: _with_interval(row.test)),
+        Column("tried", lambda row: row.candidates, spare=2),
+        Column("best test of any", lambda row: row.test_maximum, format=".4f", spare=3),
+        Column("settings", _settings, wrapped=True),
+    ]
 
 
-def _table(found: Sequence[Winner], by: Sequence[str]) -> PlainTable:
-    """Return a line per group; settings, which are what is looked for, take several lines where need be."""
-    headings = [*(axis.removesuffix(".name") for axis in by), *_FIGURES, "settings"]
-    table = PlainTable("", headings, len(by) + 1, _SPARE, wrapped=("settings",))
-    for each in found:
-        means = (_with_interval(each.val), _with_interval(each.test))
-        numbers = (*means, each.candidates, f"{each.test_maximum:.4f}")
-        settings = " ".join(part for part in each.options.split() if not part.startswith("plugin"))
-        table.add_line(*each.group, each.metric.title, *numbers, settings or NONE)
-    return table
+def _settings(row: Winner) -> str | None:
+    return " ".join(part for part in row.options.split() if not part.startswith("plugin")) or None
 
 
-def _with_interval(mean: Estimate) -> str:
+def _with_interval(mean: Estimate) -> Entry:
     """Return a mean and half the width of its 95 % interval, where there are several seeds."""
-    return str(mean)
+    return Entry(str(mean), mean.mean)

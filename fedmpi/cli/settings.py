@@ -7,18 +7,20 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fedmpi.cli.options import Json, Plugin
-from fedmpi.cli.plain_table import PlainTable
-from fedmpi.cli.terminal import console, print_json, say
+from fedmpi.cli.terminal import console, print_json, say, show
 from fedmpi.config.names import refuse_no_name
 from fedmpi.errors import BadInput
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.registry.reference import Axis, Entry, Setting, axes, find
+from fedmpi.tables.markdown import markdown
+from fedmpi.tables.table import Column, Table
 from fedmpi.visible import visible
 
 _WIDEST = 100
@@ -38,7 +40,7 @@ def options(
     name: Annotated[str, typer.Argument(help="A name of the axis, such as fedprox.")] = "",
     plugin: Plugin = None,
     as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print all settings as Markdown.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print all settings as Markdown.")] = False,
 ) -> int:
     """Show the settings of a suite: every key, its type, default, range and meaning.
 
@@ -56,7 +58,7 @@ def options(
     fedmpi options optimizer.lr
     """
     load_plugins(plugin or [])
-    if markdown:
+    if as_markdown:
         if axis or as_json:
             raise BadInput("--markdown prints all settings: give neither an axis nor --json")
         sys.stdout.write(_markdown(list(axes().values())))
@@ -99,12 +101,16 @@ def new(file: Annotated[Path, typer.Argument(help="The suite to write; its name 
 
 
 def _show_axes(found: Sequence[Axis]) -> None:
-    table = PlainTable("", ["axis", "names, the default first"], 2, wrapped=["names, the default first"])
-    for axis in found:
-        names = sorted((entry.name for entry in axis.entries), key=lambda name: name != axis.default)
-        table.add_line(axis.name, ", ".join(names))
-    table.caption = "`fedmpi options AXIS` and `fedmpi options AXIS NAME` show more; docs/settings.md has all"
-    console(sys.stdout).print(table)
+    columns: list[Column[Axis]] = [
+        Column("axis", attrgetter("name")),
+        Column("names, the default first", _names, wrapped=True),
+    ]
+    more = "`fedmpi options AXIS` and `fedmpi options AXIS NAME` show more; docs/settings.md has all"
+    show(Table(columns, found, notes=[more]))
+
+
+def _names(axis: Axis) -> str:
+    return ", ".join(sorted((entry.name for entry in axis.entries), key=lambda name: name != axis.default))
 
 
 def _show_axis(axis: Axis) -> None:
@@ -113,12 +119,12 @@ def _show_axis(axis: Axis) -> None:
     if axis.name == "case":
         _print(screen, [line for entry in axis.entries for line in _lines(entry.settings, screen.width)])
         return
-    table = PlainTable(axis.meaning, [axis.name, "what it is"], 2, wrapped=["what it is"])
-    for entry in axis.entries:
-        table.add_line(entry.name, entry.meaning)
-    if axis.default:
-        table.caption = f'Default: "{axis.default}". `fedmpi options {axis.name} NAME` shows its settings'
-    screen.print(table)
+    columns: list[Column[Entry]] = [
+        Column(axis.name, attrgetter("name")),
+        Column("what it is", attrgetter("meaning"), wrapped=True),
+    ]
+    default = f'Default: "{axis.default}". `fedmpi options {axis.name} NAME` shows its settings'
+    screen.print(Table(columns, axis.entries, axis.meaning, [default] if axis.default else []))
     if axis.common:
         _print(screen, ["Settings of all:", "", *_lines(axis.common, screen.width)])
 
@@ -208,27 +214,16 @@ def _markdown(found: Sequence[Axis]) -> str:
         default = f' Default: `"{axis.default}"`.' if axis.default else ""
         parts.append(f"\n## `{axis.name}`\n\n{axis.meaning}{default}\n")
         if axis.name == "case":
-            parts.append(_table([setting for entry in axis.entries for setting in entry.settings]))
+            every = [setting for entry in axis.entries for setting in entry.settings]
+            parts += ["\n", markdown(Table(_SETTINGS, every))]
             continue
-        rows = [
-            f"| `{entry.name}` | {_cell(entry.meaning)} | {_cell(entry.paper)} |" for entry in axis.entries
-        ]
-        parts.append("\n".join(["\n| name | what it is | paper |", "|---|---|---|", *rows, ""]))
+        parts += ["\n", markdown(Table(_ENTRIES, axis.entries))]
         if axis.common:
-            parts.append("\nSettings of all:\n")
-            parts.append(_table(axis.common))
+            parts += ["\nSettings of all:\n\n", markdown(Table(_SETTINGS, axis.common))]
         for entry in axis.entries:
             if own := axis.own(entry):
-                parts += [f"\n### `{entry.name}`\n", _table(own)]
+                parts += [f"\n### `{entry.name}`\n\n", markdown(Table(_SETTINGS, own))]
     return "".join(parts)
-
-
-def _table(settings: Sequence[Setting]) -> str:
-    rows = [
-        f"| `{each.key}` | {_code(each)} | {_cell(_kind(each))} | {_cell(each.meaning)} |"
-        for each in settings
-    ]
-    return "\n".join(["\n| key | default | value | meaning |", "|---|---|---|---|", *rows, ""])
 
 
 def _code(setting: Setting) -> str:
@@ -239,5 +234,19 @@ def _code(setting: Setting) -> str:
     return f"`{json.dumps(setting.default)}`"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+def _tagless(text: str) -> str:
+    """Return a text of which Markdown takes nothing for a tag."""
+    return text.replace("<", "&lt;")
+
+
+_ENTRIES: tuple[Column[Entry], ...] = (
+    Column("name", lambda row: f"`{row.name}`"),
+    Column("what it is", lambda row: _tagless(row.meaning)),
+    Column("paper", lambda row: _tagless(row.paper)),
+)
+_SETTINGS: tuple[Column[Setting], ...] = (
+    Column("key", lambda row: f"`{row.key}`"),
+    Column("default", _code),
+    Column("value", lambda row: _tagless(_kind(row))),
+    Column("meaning", lambda row: _tagless(row.meaning)),
+)

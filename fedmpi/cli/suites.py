@@ -6,11 +6,18 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import show
 from fedmpi.config import locations
-from fedmpi.config.suite import read
+from fedmpi.config.suite import Suite, read
 from fedmpi.errors import BadInput
+from fedmpi.tables.table import Column, Table
+
+_COLUMNS: tuple[Column[tuple[str, Suite]], ...] = (
+    Column("suite", lambda row: row[0]),
+    Column("cases", lambda row: len(row[1].cases)),
+    Column("description", lambda row: row[1].description, wrapped=True),
+)
+_NOTE = "`fedmpi run SUITE --list` lists a suite's cases; bench/README.md says what each needs"
 
 
 def suites(
@@ -30,13 +37,12 @@ def suites(
     fedmpi suites fclg
     """
     words = words or []
-    table = PlainTable("", ["suite", "cases", "description"], 1, wrapped=("description",))
-    for name in locations.bundled():
-        suite = read(locations.find(name))
-        said = f"{name} {suite.description}".lower()
-        if all(word.lower() in said for word in words):
-            table.add_line(name, str(len(suite.cases)), suite.description)
-    if not table.row_count:
+    every = [(name, read(locations.find(name))) for name in locations.bundled()]
+    chosen = [
+        (name, suite)
+        for name, suite in every
+        if all(word.lower() in f"{name} {suite.description}".lower() for word in words)
+    ]
+    if not chosen:
         raise BadInput(f"no bundled suite says {' and '.join(words)}; `fedmpi suites` lists all")
-    table.caption = "`fedmpi run SUITE --list` lists a suite's cases; bench/README.md says what each needs"
-    return show(table)
+    return show(Table(_COLUMNS, chosen, notes=[_NOTE]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +11,12 @@ import typer
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.discovery import each_run
 from fedmpi.cli.options import SweepOptions
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.terminal import say, show
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.system import PUBLISHED_ROUNDS, SLEEP_S, SystemRow, system_rows
+from fedmpi.tables.table import Column, Table, fields
 
-_HEADINGS = (
-    "dataset", "algorithm", "model", "ranks", "s/round", "step ms", "published s/round", "less sleeps",
-    "ours + sleeps", "parameters", "FLOP as published", "FLOP",
-)  # fmt: skip
 _NOTES = (
     f"Published seconds are FedAvg's on 8 GPUs; of Table 6 over {PUBLISHED_ROUNDS} rounds (not stated).",
     f"The released server sleeps {SLEEP_S} s per client and round: 'less sleeps' is at most that much",
@@ -56,8 +53,7 @@ def system(
     if not found:
         raise BadInput(f"{runs}: no complete run of a cell of FedGraphNN's Tables 6 to 8")
     for name, rows in grouped(found, lambda row: row.table).items():
-        table = PlainTable(f"{name} of FedGraphNN on this machine", _HEADINGS, left=3)
-        show(table.with_lines(map(_cells, rows)))
+        show(Table(_COLUMNS, rows, f"{name} of FedGraphNN on this machine"))
     for line in _NOTES:
         say(line)
     for line in dict.fromkeys(_slip(row) for row in found if row.slip):
@@ -70,19 +66,25 @@ def _slip(row: SystemRow) -> str:
     return f"* {row.table} prints {printed} for {row.dataset} {row.model}: {why}."
 
 
-def _cells(row: SystemRow) -> tuple[str, ...]:
-    def seconds(value: float | None) -> str:
-        return "-" if value is None else f"{value:.3f}"
+def _published_flops(row: SystemRow) -> str | None:
+    """Return the published count, or in place of none what the paper prints; marked where they differ."""
+    if row.slip is None:
+        return _thousands(row.published_flops)
+    return f"{row.slip[0] if row.published_flops is None else _thousands(row.published_flops)}*"
 
-    def thousands(value: int | None) -> str:
-        return "-" if value is None else f"{value / 1e3:,.1f}K"
 
-    return (
-        *(row.dataset, row.algorithm, row.model, str(row.ranks), seconds(row.round_s)),
-        f"{row.train_step_ms:.2f}",
-        *map(seconds, (row.published_s, row.without_sleeps_s, row.with_sleeps_s)),
-        f"{row.parameters:,}",
-        (row.slip[0] if row.slip and row.published_flops is None else thousands(row.published_flops))
-        + ("*" if row.slip else ""),
-        thousands(row.flops),
-    )
+def _thousands(value: int | None) -> str | None:
+    return None if value is None else f"{value / 1e3:,.1f}K"
+
+
+_COLUMNS: tuple[Column[SystemRow], ...] = (
+    *fields("dataset", "algorithm", "model", "ranks"),
+    Column("s/round", attrgetter("round_s"), format=".3f"),
+    Column("step ms", attrgetter("train_step_ms"), format=".2f"),
+    Column("published s/round", attrgetter("published_s"), format=".3f"),
+    Column("less sleeps", attrgetter("without_sleeps_s"), format=".3f"),
+    Column("ours + sleeps", attrgetter("with_sleeps_s"), format=".3f"),
+    *fields("parameters", form=","),
+    Column("FLOP as published", _published_flops, numeric=True),
+    Column("FLOP", lambda row: _thousands(row.flops), numeric=True),
+)

@@ -21,6 +21,8 @@ from rich.text import Text
 from fedmpi.comm import launch
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
+from fedmpi.tables.table import Table
+from fedmpi.tables.terminal import OnTerminal
 from fedmpi.visible import complain_of, visible
 
 _UNLIMITED = 10_000
@@ -31,9 +33,14 @@ class Screen(Console):
     """A console on which a plain string is one line of text, not markup."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print strings as `visible` shows them, other renderables as they are."""
-        shown = [plain(each) if isinstance(each, str) else each for each in objects]
-        super().print(*shown, **options)
+        """Print strings as `visible` shows them, tables as they fit, other renderables as they are."""
+        super().print(*map(_renderable, objects), **options)
+
+
+def _renderable(part: Any) -> Any:
+    if isinstance(part, Table):
+        return OnTerminal(part)
+    return plain(part) if isinstance(part, str) else part
 
 
 def console(stream: TextIO) -> Screen:

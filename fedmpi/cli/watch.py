@@ -15,14 +15,13 @@ import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from fedmpi.analysis.discovery import folder_of, run_paths
-from fedmpi.analysis.entries import number, score
+from fedmpi.analysis.entries import score
 from fedmpi.analysis.progress import RunProgress
 from fedmpi.analysis.scores import TOGETHER, is_together
-from fedmpi.cli.plain_table import PlainTable
 from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, plain
 from fedmpi.comm.interrupt import Stopped
@@ -30,6 +29,8 @@ from fedmpi.errors import BadInput, Diverged
 from fedmpi.store import events, lock
 from fedmpi.store.events import Round
 from fedmpi.store.tail import Tail
+from fedmpi.tables.table import Table, listed, number
+from fedmpi.tables.terminal import OnTerminal
 from fedmpi.visible import visible
 
 _CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
@@ -183,7 +184,7 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
         _state(watched),
         _pace(watched),
     ]
-    bar = Table.grid()
+    bar = Grid.grid()
     bar.add_row(ProgressBar(total=progress.planned, completed=progress.current, width=min(60, screen.width)))
     parts.append(bar)
     if progress.current:
@@ -235,8 +236,8 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d} min"
 
 
-def _curves(progress: RunProgress, width: int) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
+def _curves(progress: RunProgress, width: int) -> Grid:
+    table = Grid(box=None, pad_edge=False, show_header=False)
     columns = min(60, max(10, width - 40))
     rows = [("train loss", "train_loss", 1.0, "")]
     for metric in progress.metrics:
@@ -263,17 +264,18 @@ def _clusters(progress: RunProgress) -> Text:
 
 def _clients_that_fit(
     progress: RunProgress, parts: Sequence[RenderableType], screen: Console, height: float
-) -> PlainTable:
+) -> OnTerminal:
     """Return as many clients as fit below the other parts of the screen."""
     least = _clients(progress, _LEAST_CLIENTS, screen.width)
     free = height - len(screen.render_lines(Group(*parts, least)))
-    count, shown = len(progress.clients), least.row_count
+    count = len(progress.clients)
+    shown = min(count, _LEAST_CLIENTS)
     if count - shown <= free + 1:  # without the line that counts the others
         return _clients(progress, count, screen.width)
     return _clients(progress, shown + max(0, int(free)), screen.width)
 
 
-def _clients(progress: RunProgress, count: int, width: int) -> PlainTable:
+def _clients(progress: RunProgress, count: int, width: int) -> OnTerminal:
     """Return a line for each of the first `count` clients."""
     blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
     own = [metric for metric in progress.metrics if metric.scope == "client"]
@@ -283,20 +285,24 @@ def _clients(progress: RunProgress, count: int, width: int) -> PlainTable:
     headings = [metric.label(part, unit=True) for metric, part in scores]
     histories = [progress.history(metric.field(part)) for metric, part in scores]
     spare = ("cluster", *(each for each in headings if each.startswith("val")), "train loss")
-    table = PlainTable("", ("client", f"{of} by round", "cluster", "train loss", *headings), 2, spare)
     groups = list(dict.fromkeys(group[-1].tolist()))
-    for place, name in enumerate(progress.clients[:count]):
-        last = [_last(history[:, place]) for history in histories]
-        table.add_line(
+    rows = [
+        (
             name,
             sparkline(traced[:, place], blocks),
             groups.index(group[-1, place]) + 1,
-            number(_last(losses[:, place]), 4).text,
-            *(score(metric, value).text for (metric, _), value in zip(scores, last, strict=True)),
+            number(_last(losses[:, place]), 4),
+            *(
+                score(metric, _last(history[:, place]))
+                for (metric, _), history in zip(scores, histories, strict=True)
+            ),
         )
-    if more := len(progress.clients) - table.row_count:
-        table.caption = f"and {more} more client{'s' * (more != 1)}"
-    return table
+        for place, name in enumerate(progress.clients[:count])
+    ]
+    columns = listed(("client", f"{of} by round", "cluster", "train loss", *headings), spare)
+    more = len(progress.clients) - len(rows)
+    notes = [f"and {more} more client{'s' * (more != 1)}"] if more else []
+    return OnTerminal(Table(columns, rows, notes=notes))
 
 
 def _last(values: np.ndarray) -> float | None:

@@ -39,8 +39,6 @@ class Family:
     """What the labels of its datasets are of."""
     columns: ClassVar[tuple[str, ...]] = ("name", "task")
     """Headings of `row`."""
-    text_columns: ClassVar[int] = 2
-    """How many of these hold text, from the left."""
     Options: ClassVar[type[Any] | None] = None
     """Options of its datasets in a suite: a subclass of `fedmpi.datasets.options.DatasetOptions`."""
 

@@ -19,7 +19,6 @@ class NetworkFamily(Family):
     examples: ClassVar[ExampleKind] = "node"
     facts: ClassVar[Mapping[str, DatasetFacts]] = {}
     columns: ClassVar[tuple[str, ...]] = ("name", "nodes", "edges", "features", "classes")
-    text_columns: ClassVar[int] = 1
 
     def row(self, name: str) -> tuple[str | int, ...]:
         """Return the sizes of a dataset."""

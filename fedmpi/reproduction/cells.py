@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +15,8 @@ from fedmpi.judging.spreads import bartlett, pool
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.published import GAINS, REFERENCE, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
+from fedmpi.tables.csv import csv_text
+from fedmpi.tables.table import Table, listed
 
 MARGIN = 0.02
 """Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
@@ -97,11 +97,7 @@ def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
 
 def as_csv(found: Sequence[Compared]) -> str:
     """Return the table, one row per published cell and metric."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_row(each) for each in found)
-    return stream.getvalue()
+    return csv_text(Table(listed(COLUMNS), [_row(each) for each in found]))
 
 
 def _column(published: Published) -> tuple[str, str, str]:

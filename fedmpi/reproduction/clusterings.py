@@ -14,7 +14,8 @@ from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import HEADLINE, MARGIN, Compared
 from fedmpi.reproduction.published import CLUSTERING, Published
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, markdown, refused, signed
+from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, refused, signed
+from fedmpi.tables.markdown import markdown_of
 
 
 def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -51,7 +52,7 @@ def settings_table(results: Results, suite: str) -> str:
             found.setdefault(_joined(parts), {})[key.dataset] = cell
     datasets = list(dict.fromkeys(name for line in found.values() for name in line))
     rows = [[name, *(_scores(line.get(each)) for each in datasets)] for name, line in found.items()]
-    return markdown(["setting", *datasets], rows) if rows else ""
+    return markdown_of(["setting", *datasets], rows) if rows else ""
 
 
 _SEED = re.compile(r"seed\d+")
@@ -94,7 +95,7 @@ def leads(found: Sequence[Compared]) -> str:
     rows = [
         [f"{name} over {method}", *(line[column] for column in columns)] for method, line in entries.items()
     ]
-    return markdown(["published; ours; holds?", *columns], rows)
+    return markdown_of(["published; ours; holds?", *columns], rows)
 
 
 def judged_leads(found: Sequence[Compared]) -> list[tuple[Published, Judgement]]:

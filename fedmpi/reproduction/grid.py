@@ -12,7 +12,8 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.published import CLUSTERING, GAINS
-from fedmpi.reproduction.tables import constant, markdown, refused
+from fedmpi.reproduction.tables import constant, refused
+from fedmpi.tables.markdown import markdown_of
 
 _EQUAL = 1e-9
 """Scores that differ by less are the same share of right predictions."""
@@ -54,7 +55,7 @@ def at_constant(found: Sequence[Compared]) -> str:
     if not any(cells.values()):
         return ""
     columns, names = (list(dict.fromkeys(place[axis] for place in cells)) for axis in (1, 0))
-    return markdown(
+    return markdown_of(
         ["method", *columns],
         [[name, *(cells.get((name, column)) or "-" for column in columns)] for name in names],
     )
@@ -91,7 +92,7 @@ def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
     if any(constants):
         rows.append(["*constant prediction*", *(each or "-" for each in constants)])
     rows.append(["*runs*", *(f"*{_span(counts)}*" for counts in seeds)])
-    return markdown(["method", *columns], rows)
+    return markdown_of(["method", *columns], rows)
 
 
 def _constant(members: Sequence[Compared]) -> str:

@@ -23,7 +23,8 @@ from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.published import table
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.tables import markdown, signed
+from fedmpi.reproduction.tables import signed
+from fedmpi.tables.markdown import markdown_of
 
 _COLUMNS = ("question", "comparison", "suite", "cases", "over_suite", "over_cases", "change")
 
@@ -109,7 +110,7 @@ def sections(results: Results) -> list[dict[str, Any]]:
 def summary(found: Sequence[dict[str, Any]]) -> str:
     """Return a line per question: its answers by rule."""
     rows = [[f"[{each['question']}](#{each['anchor']})", each["last"], each["best"]] for each in found]
-    return markdown(["question", *_SHOWN], rows)
+    return markdown_of(["question", *_SHOWN], rows)
 
 
 def _section(question: str, members: Sequence[Comparison], results: Results) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def _section(question: str, members: Sequence[Comparison], results: Results) -> 
         "anchor": "".join(c for c in question.lower().replace(" ", "-") if c.isalnum() or c in "-_"),
         "last": in_words(answers[HEADLINE]),
         "best": in_words(answers[BY_VALIDATION]),
-        "table": markdown(headings, rows),
+        "table": markdown_of(headings, rows),
         "suites": list(suites),
     }
 

@@ -12,7 +12,8 @@ from fedmpi.partition.options import SPLIT_SEED
 from fedmpi.reproduction.cells import Compared
 from fedmpi.reproduction.published import CLUSTERING, SCORES
 from fedmpi.reproduction.results import Cell, Repetition, Results
-from fedmpi.reproduction.tables import markdown, method
+from fedmpi.reproduction.tables import method
+from fedmpi.tables.markdown import markdown_of
 
 
 def coverage(found: Sequence[Compared]) -> dict[int, int]:
@@ -37,7 +38,7 @@ def coverage_table(papers: Mapping[str, Mapping[int, int]]) -> str:
         [name, str(sum(each.values())), *(str(each.get(count, 0)) for count in runs), str(each.get(0, 0))]
         for name, each in papers.items()
     ]
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)
 
 
 def coverage_text(found: Sequence[Compared]) -> str:
@@ -60,7 +61,7 @@ def lacking_table(found: Sequence[Compared]) -> str:
         [table, column, str(len(names)), ", ".join(names), lacks, f"`fedmpi sweep {suite}`" if suite else "-"]
         for (table, column, lacks, suite), names in methods.items()
     ]
-    return markdown(["table", "column", "cells", "methods", "lacks", "command"], rows) if rows else ""
+    return markdown_of(["table", "column", "cells", "methods", "lacks", "command"], rows) if rows else ""
 
 
 def open_table(found: Sequence[Compared]) -> str:
@@ -79,14 +80,14 @@ def open_table(found: Sequence[Compared]) -> str:
         ]
         for place, each in cells.items()
     ]
-    return markdown(["table", "column", "method", "seeds at hand", "command"], rows) if rows else ""
+    return markdown_of(["table", "column", "method", "seeds at hand", "command"], rows) if rows else ""
 
 
 def queue_table(results: Results, suites: Sequence[str]) -> str:
     """Return what each suite has not run yet, with the time that equal cases took; empty if all is run."""
     rows = [row for suite in suites for row in _queue(results, suite)]
     headings = ["suite", "dataset", "repetitions", "methods", "cases", "minutes on one core, about"]
-    return markdown(headings, rows) if rows else ""
+    return markdown_of(headings, rows) if rows else ""
 
 
 def _queue(results: Results, suite: str) -> list[list[str]]:

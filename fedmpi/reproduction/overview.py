@@ -10,8 +10,8 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.clusterings import judged_leads
-from fedmpi.reproduction.tables import markdown
 from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
+from fedmpi.tables.markdown import markdown_of
 
 STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 """What can have become of a figure or claim: surely so, surely not so, neither, no runs."""
@@ -143,7 +143,7 @@ def table(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> str:
         for name, link, tallies in papers
         for tally in tallies
     ]
-    return markdown(["paper", "what", "selection", *STATES], rows)
+    return markdown_of(["paper", "what", "selection", *STATES], rows)
 
 
 def _own_reading(found: Sequence[Compared]) -> list[Compared]:

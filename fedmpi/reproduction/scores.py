@@ -11,7 +11,8 @@ import numpy as np
 from fedmpi.analysis.rows import RULES
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared, compare
 from fedmpi.reproduction.results import Cell, Results, Row
-from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, constant, markdown, signed
+from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, constant, signed
+from fedmpi.tables.markdown import markdown_of
 
 _CHOSEN = {AS_PUBLISHED: "chosen on test data as published", BY_VALIDATION: "chosen by validation"}
 
@@ -64,7 +65,7 @@ def honest_table(results: Results, found: Sequence[Compared]) -> str:
         return ""
     rows = [_honest_row(*pair) for pair in zip(leaky, honest, strict=True)]
     total = f"Of these {len(honest)} published scores without leakage: {answered(honest, BY_VALIDATION)}."
-    return f"{markdown(_HONEST_HEADINGS, rows)}\n{total}\n"
+    return f"{markdown_of(_HONEST_HEADINGS, rows)}\n{total}\n"
 
 
 def _honest_row(each: Compared, honest: Compared) -> list[str]:
@@ -135,7 +136,7 @@ def changes_table(results: Results, suite: str, found: Sequence[Compared]) -> st
     lines.append(["seeds, of both sides", *(", ".join(map(str, seeds[column])) or "-" for column in usual)])
     for name, by_method in {"the table's settings": usual, **changed}.items():
         lines.append([name, *(_entry(by_method.get(column, {}), seeds[column]) for column in usual)])
-    return markdown(["change", *usual], lines)
+    return markdown_of(["change", *usual], lines)
 
 
 def _changed(

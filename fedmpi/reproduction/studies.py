@@ -20,7 +20,8 @@ from fedmpi.reproduction.cells import AS_PUBLISHED, HEADLINE, MARGIN
 from fedmpi.reproduction.claims import Book
 from fedmpi.reproduction.published import Claim, Published
 from fedmpi.reproduction.results import Cell, Float, Key, Results
-from fedmpi.reproduction.tables import markdown, method, number, signed
+from fedmpi.reproduction.tables import method, number, signed
+from fedmpi.tables.markdown import markdown_of
 
 _BASELINES = ("fedavg", "self-train")
 _ALONE = "self-train"
@@ -51,7 +52,7 @@ def lead_table(cells: Sequence[Cell]) -> str:
         if leads[0] is not None:
             names = [dataset_name(ours.key.dataset), method(ours.key), method(other.key)]
             rows.append([*names, str(leads[0].count), *map(signed, leads)])
-    return markdown(["dataset", "method", "against", "seeds", *RULES], rows)
+    return markdown_of(["dataset", "method", "against", "seeds", *RULES], rows)
 
 
 def gain_table(cells: Sequence[Cell]) -> str:
@@ -64,7 +65,7 @@ def gain_table(cells: Sequence[Cell]) -> str:
         shown = [f"{one.least.signed} ({one.client}); {one.ratio}" for one in found if one is not None]
         names = [dataset_name(ours.key.dataset), method(ours.key), method(other.key)]
         rows.append([*names, str(found[0].mean.count), *shown])
-    return markdown(["dataset", "method", "over", "seeds", *RULES], rows)
+    return markdown_of(["dataset", "method", "over", "seeds", *RULES], rows)
 
 
 def spread_table(cells: Sequence[Cell], figures: Sequence[Published], results: Results) -> str:
@@ -80,7 +81,7 @@ def spread_table(cells: Sequence[Cell], figures: Sequence[Published], results: R
         shown = [_spreads(cell, column) for column in RULES.values()]
         names = [dataset_name(cell.key.dataset), method(cell.key), str(len(cell.runs))]
         rows.append([*names, *shown, "-" if spread is None else f"{spread:.3f}"])
-    return markdown(["dataset", "method", "seeds", *RULES, "published, of a client"], rows)
+    return markdown_of(["dataset", "method", "seeds", *RULES, "published, of a client"], rows)
 
 
 def _pairs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell]]:
@@ -117,7 +118,7 @@ def domain_table(cells: Sequence[Cell]) -> str:
         for cell, values in known
     ]
     headings = ["datasets", "method", "settings", "runs", "mean", "each run"]
-    return markdown(headings, rows) if rows else ""
+    return markdown_of(headings, rows) if rows else ""
 
 
 def _known(values: Float) -> Float:
@@ -151,7 +152,7 @@ def clean_table(cells: Sequence[Cell]) -> str:
             lead = measures.lead(cell, baseline, _clean(rule)) if apart and baseline is not None else None
             row.append(signed(lead))
         rows.append(row)
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)
 
 
 def _clean(rule: str) -> str:
@@ -181,7 +182,7 @@ def split_accuracies(results: Results, reference: str, splits: str) -> str:
     headings = ["dataset", "method", "seeds", "other splits"]
     for rule in _SHOWN:
         headings += [f"{rule}, published split", f"{rule}, other splits"]
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)
 
 
 def split_leads(results: Results, splits: str, claims: Sequence[Claim], figures: Sequence[Published]) -> str:
@@ -219,7 +220,7 @@ def split_leads(results: Results, splits: str, claims: Sequence[Claim], figures:
         for row, answer in zip(rows, judge(questions), strict=True):
             row.append(str(answer).replace("seed", "split"))
         headings += [f"{rule}: published split", "other splits", "verdict on these"]
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)
 
 
 def _counted(lead: Estimate | None, what: str) -> str:
@@ -270,7 +271,7 @@ def ablation_table(results: Results, suite: str, reference: str) -> str:
             row += [number(measures.average(one.cell, RULES[rule])), signed(one.effect(rule))]
             row += ["none: identical" if one.is_identical() else surely, signed(lead)]
         rows.append(row)
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)
 
 
 def _switches(results: Results, suite: str, reference: str) -> Iterable[_Switched]:

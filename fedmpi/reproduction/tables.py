@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from fedmpi.metrics.metric import METRICS
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
 from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, GAINS
 from fedmpi.reproduction.results import Cell, Key
+from fedmpi.tables.markdown import markdown_of
 
 _ASKED = {
     AS_PUBLISHED: "as the paper computes them",
@@ -30,12 +31,6 @@ _HEADINGS = {
     HEADLINE: "holds in the last round?",
     BY_VALIDATION: "holds by validation?",
 }
-
-
-def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def number(estimate: Estimate | None) -> str:
@@ -140,7 +135,7 @@ def figure_table(found: Sequence[Compared], columns: Columns, rules: Sequence[st
     for each in found:
         judged = [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
         rows.append([*(shown(each) for shown in columns.values()), *judged])
-    return markdown([*columns, *headings], rows)
+    return markdown_of([*columns, *headings], rows)
 
 
 def by_rule(shown: Callable[[Compared, str], str]) -> Columns:
@@ -205,7 +200,7 @@ def counts_table(found: Sequence[Compared]) -> str:
             )
             rows.append([table, metric, rule, *map(str, corrected), " / ".join(map(str, alone[:2]))])
     headings = ["table", "metric", "rule", *counts([], word)]
-    return markdown([*headings, f"without correction: {word} / confirmed"], rows)
+    return markdown_of([*headings, f"without correction: {word} / confirmed"], rows)
 
 
 def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:

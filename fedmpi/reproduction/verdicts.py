@@ -11,7 +11,8 @@ from fedmpi.judging.judgement import Judgement, in_words, judge, refusal, togeth
 from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked, printed
 from fedmpi.reproduction.published import Claim, Published
 from fedmpi.reproduction.results import Results
-from fedmpi.reproduction.tables import markdown, method
+from fedmpi.reproduction.tables import method
+from fedmpi.tables.markdown import markdown_of
 
 _SOURCES = {
     "text": "claims of the text",
@@ -198,4 +199,4 @@ def _table(found: Sequence[Verdict], readings: Sequence[str], rules: Sequence[st
                 cells += [each.shown[rule].get(reading, "-"), str(each.alone[rule].get(reading, "-"))]
             cells += [str(each.judged[rule])] if several else []
         rows.append(cells)
-    return markdown(headings, rows)
+    return markdown_of(headings, rows)

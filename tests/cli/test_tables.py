@@ -6,6 +6,7 @@ from rich.console import Console
 
 from fedmpi.cli.report_tables import client_table, run_table, task_table
 from fedmpi.metrics.metric import ACCURACY, MAE, RMSE
+from fedmpi.tables.terminal import OnTerminal
 
 RUN = {
     "case": "seed10-PROTEINS-fedavg",
@@ -48,7 +49,7 @@ CLIENT = {
 def shown(table, width):
     """Return the table's line of its only row, and what stands below."""
     screen = Console(width=width, file=io.StringIO())
-    screen.print(table)
+    screen.print(OnTerminal(table))
     lines = [line.rstrip() for line in screen.file.getvalue().splitlines()]
     assert all(len(line) <= width for line in lines)
     rule = next(place for place, line in enumerate(lines) if line.startswith("──"))

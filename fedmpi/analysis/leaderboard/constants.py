@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -13,6 +11,7 @@ from typing import Any
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
+from fedmpi.tables.csv import csv_of
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,7 @@ def file_beside(rows: Path) -> Path:
 
 def as_csv(listed: Iterable[Constant]) -> str:
     """Return constants as a file; floats in full."""
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(asdict, listed))
-    return stream.getvalue()
+    return csv_of(_COLUMNS, map(asdict, listed))
 
 
 def read(path: Path) -> list[Constant]:

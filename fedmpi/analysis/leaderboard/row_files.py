@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +13,7 @@ from fedmpi.analysis.leaderboard.rows import ENDED, FINAL, TUNING, Row
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
+from fedmpi.tables.csv import csv_of
 
 COLUMNS = tuple(field.name for field in fields(Row))
 _TYPES: Mapping[str, type[str] | type[int] | type[float]] = {
@@ -52,12 +51,8 @@ _ALLOWED: Mapping[str, Callable[[Any], bool]] = {
 
 def as_csv(listed: Iterable[Row]) -> str:
     """Return rows as a file; floats in full, counts as whole numbers, NaN as an empty cell."""
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in listed:
-        writer.writerow({name: _text(name, value) for name, value in asdict(row).items()})
-    return stream.getvalue()
+    rows = (asdict(row) for row in listed)
+    return csv_of(COLUMNS, ({name: _text(name, value) for name, value in row.items()} for row in rows))
 
 
 def _text(name: str, value: object) -> object:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
 from fedmpi.analysis.leaderboard.learned import leads_where_learned, not_learned, rank_where_learned, standing
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.estimates import estimate
-from fedmpi.visible import visible
+from fedmpi.tables.markdown import markdown_of
 
 ALONE = "self-train"
 _NONE = "–"
@@ -31,7 +31,7 @@ def ranks(found: Board) -> str:
         *("against self-train", "kB per client and round"),
         *("FLOP, times FedAvg's", "reach the target", "time to target, times FedAvg's"),
     )
-    return _table(headings, (_rank_line(found, method) for method in _methods(found)))
+    return markdown_of(headings, (_rank_line(found, method) for method in _methods(found)))
 
 
 def _rank_line(found: Board, method: str) -> list[str]:
@@ -87,7 +87,7 @@ def scores(found: Board) -> str:
         ]
         for each in _methods(found)
     )
-    return _table(("", *found.federations), [*lines, *_constants(found)])
+    return markdown_of(("", *found.federations), [*lines, *_constants(found)])
 
 
 def _constants(found: Board) -> list[list[str]]:
@@ -126,7 +126,7 @@ def settings(found: Board) -> str:
         [_name(found, method), *(_setting(found, data, method) for data in found.federations)]
         for method in _methods(found)
     )
-    return _table(("", *found.federations), lines)
+    return markdown_of(("", *found.federations), lines)
 
 
 def _setting(found: Board, data: str, method: str) -> str:
@@ -154,13 +154,3 @@ def _mean(values: Sequence[float]) -> float:
 
 def _number(value: float, form: str) -> str:
     return _NONE if math.isnan(value) else format(value, form)
-
-
-def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [headings, ["---"] * len(headings), *lines]
-    return "\n".join(f"| {' | '.join(_cell(each) for each in row)} |" for row in rows)
-
-
-def _cell(text: str) -> str:
-    """Return a text as a cell of a table: in one line, without what ends a cell."""
-    return visible(text).replace("|", "\\|")

@@ -15,9 +15,10 @@ from fedmpi.analysis.page.overview import overview
 from fedmpi.analysis.page.results import results
 from fedmpi.analysis.page.sections import Section
 from fedmpi.analysis.page.settings import settings
-from fedmpi.analysis.page.templates import file, template
+from fedmpi.analysis.page.templates import file
 from fedmpi.analysis.page.tradeoff import tradeoff
 from fedmpi.store.reader import Run
+from fedmpi.tables.html import template
 
 _LARGEST = 6_000_000
 """Bytes of a page: pictures of single runs have what the other sections leave, the first run's always."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import Entry, number, words
 from fedmpi.analysis.page.cells import Cell, Setting
 from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
-from fedmpi.analysis.page.sections import CSV, Section, cells_legend, grid, leaders, listed, table
+from fedmpi.analysis.page.sections import CSV, Section, cells_legend, grid, leaders, table
 from fedmpi.analysis.page.templates import part
+from fedmpi.tables.table import Entry, listed, number, words
 
 _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""

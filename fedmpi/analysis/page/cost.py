@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import Column, Entry, share, words
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.cells import Cell, Line, Setting, lines
 from fedmpi.analysis.page.collect import Digest, Float, Holdings
@@ -19,6 +18,7 @@ from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, human
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.store.schema import PHASES, SECURE_STEPS
+from fedmpi.tables.table import Column, Entry, share, words
 
 _MOST_CLIENTS = 60
 

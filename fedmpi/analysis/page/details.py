@@ -16,13 +16,12 @@ from markupsafe import Markup
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import run_columns
 from fedmpi.analysis.costs import by_name, secure_steps
-from fedmpi.analysis.entries import Column, number, words
 from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
-from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, listed, table
+from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, table
 from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human, measured
 from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
@@ -31,6 +30,7 @@ from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import PHASES, SECURE_STEPS
+from fedmpi.tables.table import Column, listed, number, words
 
 _MOST_LINES = 40
 _POINTS = 100

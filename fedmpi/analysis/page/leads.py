@@ -8,12 +8,13 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from fedmpi.analysis.entries import NONE, Column, Entry, score, words
+from fedmpi.analysis.entries import score
 from fedmpi.analysis.page.axes import WIDTH, Box, Scale, joined, scale, svg, text
 from fedmpi.analysis.page.cells import Cell, Lead, Line, Setting, lines
 from fedmpi.analysis.page.charts import panel
 from fedmpi.analysis.page.templates import part
 from fedmpi.metrics.metric import Metric
+from fedmpi.tables.table import NONE, Column, Entry, words
 
 _VERDICT = (
     "better or worse: p < 0.05 after Holm over the dataset's leads; equal: the same models and scores in "

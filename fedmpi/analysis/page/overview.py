@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import Column, Entry, filled, number, score, words
+from fedmpi.analysis.entries import score
 from fedmpi.analysis.page import leads
 from fedmpi.analysis.page.cells import EQUAL, Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
@@ -16,6 +16,7 @@ from fedmpi.analysis.page.sections import Section, leaders, table
 from fedmpi.analysis.page.units import Unit, measured
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
+from fedmpi.tables.table import Column, Entry, filled, number, words
 
 _MEANINGS = {
     "client": {

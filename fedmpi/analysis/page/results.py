@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import NONE, Column, Entry, number, score, words
+from fedmpi.analysis.entries import score
 from fedmpi.analysis.page.cells import Cell, Setting, by_metric, direction
 from fedmpi.analysis.page.findings import findings
 from fedmpi.analysis.page.leads import forest
@@ -17,6 +17,7 @@ from fedmpi.analysis.page.sections import Section, grid, table
 from fedmpi.analysis.page.templates import part
 from fedmpi.judging.estimates import LEVEL
 from fedmpi.judging.ranking import ranking, ranks
+from fedmpi.tables.table import NONE, Column, Entry, number, words
 
 
 def results(settings: Sequence[Setting]) -> Section:

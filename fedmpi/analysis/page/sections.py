@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TypeVar
 
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import Column, Entry
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.cells import Cell
 from fedmpi.analysis.page.templates import part
+from fedmpi.tables.html import html
+from fedmpi.tables.table import Column, Table
 
 T = TypeVar("T")
 Row = TypeVar("Row")
@@ -85,11 +85,4 @@ def table(
     options : str
         Of the command that shows the same.
     """
-    entries = [[column.entry(row) for column in columns] for row in rows]
-    numeric = [any(row[place].is_number for row in entries) for place in range(len(columns))]
-    return part("table")(caption, columns, entries, identifier, numeric, options)
-
-
-def listed(names: Sequence[str]) -> list[Column[Sequence[Entry]]]:
-    """Return columns of these names over rows that are lists of entries."""
-    return [Column(name, itemgetter(place)) for place, name in enumerate(names)]
+    return html(Table(columns, rows, caption), identifier, options)

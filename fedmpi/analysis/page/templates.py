@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
+
+from fedmpi.tables.html import compact, template
 
 
 def file(name: str) -> Markup:
@@ -17,18 +17,9 @@ def file(name: str) -> Markup:
     return Markup(files("fedmpi.analysis.page").joinpath(name).read_text(encoding="utf-8"))
 
 
-def template(source: str) -> Template:
-    """Return a template that escapes what it is given, and refuses what it is not given."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(source)
-
-
 @cache
 def _parts() -> Any:
-    lines = re.sub(r"\n(?=<|\{%|$)", "", file("parts.html.j2"))
-    return template(lines.replace("\n", " ")).module
+    return template(compact(file("parts.html.j2"))).module
 
 
 def part(name: str) -> Callable[..., Markup]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import NONE, Column, Entry, filled, number, score, words
+from fedmpi.analysis.entries import score
 from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, lines
 from fedmpi.analysis.page.overview import NAMES, spent
 from fedmpi.analysis.page.scatter import Point, Scatter, scatter
@@ -17,6 +17,7 @@ from fedmpi.analysis.page.sections import Section, cells_legend, grid, table
 from fedmpi.analysis.page.templates import part
 from fedmpi.analysis.page.units import JOULES, MEGABYTES, SECONDS, Unit, measured
 from fedmpi.metrics import targets
+from fedmpi.tables.table import NONE, Column, Entry, filled, number, words
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fedmpi.analysis.entries import NONE, Entry
+from fedmpi.tables.table import NONE, Entry
 
 Unit = tuple[str, float]
 """A name, and how much of the base unit it is."""

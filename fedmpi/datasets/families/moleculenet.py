@@ -21,7 +21,6 @@ class MoleculeNet(Family):
     folder: ClassVar[str] = FOLDER
     upstream: ClassVar[str] = ADDRESS
     columns: ClassVar[tuple[str, ...]] = ("name", "task", "file", "rows", "labels")
-    text_columns: ClassVar[int] = 3
 
     def task(self, name: str) -> LabelKind:
         """Return what the labels of a set are for."""

@@ -28,7 +28,6 @@ class TuDatasets(Family):
     columns: ClassVar[tuple[str, ...]] = (
         *("name", "graphs", "classes", "nodes", "edges", "labels", "attributes"),
     )
-    text_columns: ClassVar[int] = 1
 
     def takes(self, name: str) -> bool:
         """Return whether an archive can have this name."""

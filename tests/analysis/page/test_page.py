@@ -183,32 +183,52 @@ def test_markdown(tmp_path, make_run, capsys):
     )
 
 
-def test_latex(tmp_path, make_run, capsys):
+def test_latex_of_chosen_columns(tmp_path, make_run, capsys):
     make_run(tmp_path / "a", [[0.7, 0.8]])
-    assert report([tmp_path], formats=Formats(latex=True)) == 0
+    assert report([tmp_path], formats=Formats(latex=True, columns="all")) == 0
     out = capsys.readouterr().out
     assert r"test accuracy \%, last round" in out
     assert r"PROTEINS & FedAvg & 75.00 & 75.00 & 75.00 & 70.00 & 1 & 1 & 1.000 & 1.0 \\" in out
+    assert report([tmp_path], formats=Formats(latex=True, columns="algorithm, worst client,client MB")) == 0
+    assert capsys.readouterr().out.splitlines()[2] == r"algorithm & worst client & client MB \\"
+    with pytest.raises(BadInput, match="--columns: no 'cost'; there are dataset; algorithm;"):
+        report([tmp_path], formats=Formats(latex=True, columns="cost"))
+    with pytest.raises(BadInput, match="--columns is for --markdown and --latex"):
+        report([tmp_path], formats=Formats(columns="all"))
 
 
-def test_a_matrix_is_the_table_of_a_paper(tmp_path, make_run, capsys):
-    for data, ahead in (("PROTEINS", "fedprox"), ("NCI1", "fedavg")):
-        for name in ("fedavg", "fedprox"):
-            for seed in (1, 2):
-                settings = {"algorithm": name, "dataset": {"name": data}}
-                score = 0.7 if name == ahead else 0.6
-                make_run(tmp_path / f"{data}-{name}-{seed}", [[score]], seed=seed, settings=settings)
-    assert report([tmp_path], formats=Formats(latex=True, matrix=True)) == 0
+def of_two_algorithms(make_run, folder, dataset, ahead):
+    for name in ("fedavg", "fedprox"):
+        for seed in (1, 2):
+            settings = {"algorithm": name, "dataset": {"name": dataset}}
+            score = (0.7 if name == ahead else 0.6) + seed / 1000
+            make_run(folder / f"{dataset}-{name}-{seed}", [[score]], seed=seed, settings=settings)
+
+
+def test_latex_is_the_table_of_a_paper(tmp_path, make_run, capsys):
+    of_two_algorithms(make_run, tmp_path, "PROTEINS", "fedprox")
+    of_two_algorithms(make_run, tmp_path, "NCI1", "fedavg")
+    assert report([tmp_path], formats=Formats(latex=True)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == r"\begin{tabular}{lrrr}"
     assert lines[2] == r"algorithm & NCI1 & PROTEINS & average rank \\"
-    assert lines[4] == r"FedAvg & \textbf{70.00 $\pm$ 0.00} & 60.00 $\pm$ 0.00 & 1.50 \\"
-    assert lines[5] == r"FedProx & 60.00 $\pm$ 0.00 & \textbf{70.00 $\pm$ 0.00} & 1.50 \\"
+    assert lines[4] == r"FedAvg & \textbf{70.15 $\pm$ 0.64} & 60.15 $\pm$ 0.64 & 1.50 \\"
+    assert lines[5] == r"FedProx & 60.15 $\pm$ 0.64 & \textbf{70.15 $\pm$ 0.64} & 1.50 \\"
     assert "Bold: the best of a dataset; of equal ones the reference." in lines[-1]
-    assert report([tmp_path], formats=Formats(markdown=True, matrix=True)) == 0
-    assert "| FedAvg | **70.00 ± 0.00** | 60.00 ± 0.00 | 1.50 |" in capsys.readouterr().out
-    with pytest.raises(BadInput, match="--matrix is for --markdown and --latex"):
-        report([tmp_path], formats=Formats(matrix=True))
+    assert report([tmp_path], formats=Formats(markdown=True, columns="paper")) == 0
+    assert "| FedAvg | **70.15 ± 0.64** | 60.15 ± 0.64 | 1.50 |" in capsys.readouterr().out
+
+
+def test_latex_of_one_dataset_has_leads(tmp_path, make_run, capsys):
+    for name, scores in (("fedavg", (0.60, 0.61, 0.62)), ("fedprox", (0.70, 0.711, 0.722))):
+        for seed, score in enumerate(scores):
+            make_run(tmp_path / f"{name}-{seed}", [[score]], seed=seed, settings={"algorithm": name})
+    assert report([tmp_path], formats=Formats(latex=True)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == r"algorithm & test accuracy \%, last round & lead over FedAvg \\"
+    assert lines[4] == r"FedAvg & 61.00 $\pm$ 2.48 & - \\"
+    assert lines[5] == r"FedProx & \textbf{71.10 $\pm$ 2.73} & \textbf{+10.10 $\pm$ 0.25} \\"
+    assert "last round on PROTEINS, higher is better" in lines[-1]
 
 
 def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make_run, make_scored, capsys):
@@ -227,7 +247,7 @@ def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make
 
 def test_latex_of_scores_has_no_nan_and_no_accuracies(tmp_path, make_scored, capsys):
     make_scored(tmp_path / "a", "roc_auc", [0.7])
-    assert report([tmp_path], formats=Formats(latex=True)) == 0
+    assert report([tmp_path], formats=Formats(latex=True, columns="all")) == 0
     out = capsys.readouterr().out
     assert r"BBBP & FedAvg & 0.7000 & 0.7000 & 0.7000 & 0.5000 & 0.3500 & 1 & 1 &" in out
     assert "nan" not in out and "accuracy" not in out
