@@ -95,7 +95,7 @@ class HookCalls:
         value = yield from self._run(hook, arguments, check, asked)
         self._refuse_changes(hook, before, drawn)
         if copies is not None:
-            kept = getattr(self.algorithm, "server", None)
+            kept: Any = getattr(self.algorithm, "server", None)
             self.algorithm.server = before.get("server", {})
             again = self._replay(hook, copies, asked)
             self.algorithm.server = kept
