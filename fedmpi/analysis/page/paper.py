@@ -80,7 +80,7 @@ def _table(settings: Sequence[Setting], chosen: Sequence[Column[Line]]) -> Table
     explained = [each for each in chosen if each.meaning and each.heading not in costs]
     meanings = "; ".join(f"{each.heading}: {each.meaning}" for each in explained)
     told = [f"Columns: {meanings}."] if explained else []
-    note = " ".join([f"By {metric.title}, {direction(metric)}.", *told, *_said(settings)])
+    note = " ".join([f"By {metric.title}, {direction(metric)}. Bold: the best.", *told, *_said(settings)])
     starts = accumulate(len(each.cells) for each in settings[:-1])
     return Table(chosen, lines(settings), notes=[note], ruled=list(starts))
 
