@@ -45,7 +45,7 @@ def test_report(fedmpi, runs):
     assert (found["metric"], found["test_deviance"], found["to_target"]["rounds"]) == ("deviance", 1.25, 1)
     (row,) = [line for line in fedmpi("report", runs, "--markdown").stdout.splitlines() if "FedProx" in line]
     assert row.startswith(
-        "| MADE-UP | FedProx | 1.2500 | +0.2500 | one pair only | 1.7500 | 1.2500 | 4.0000 | 2 | 1 |"
+        "| MADE-UP | FedProx | **1.2500** | +0.2500 | one pair only | 1.7500 | 1.2500 | 4.0000 | 2 | 1 |"
     )
 
 
