@@ -16,12 +16,14 @@ from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
-from fedmpi.heterogeneity.agreement import Agreement, agreement, domains_of
+from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.heterogeneity.clusters import (
+    Agreement,
     ClientTables,
     Control,
     Level,
     PairTable,
+    agreement,
     client_tables,
     control,
     within,

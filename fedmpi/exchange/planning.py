@@ -113,6 +113,7 @@ class Planner:
             answer = (yield asking(request)) if len(request.places) else decided.nothing(request)
         if decided.mixed is not None:
             decided.blend((yield asking(Request("rows", decided.participants))))
-        marks = np.isin(np.arange(len(plan.group)), list(decided.moves)).astype(np.int64)
+        marks = np.zeros_like(plan.group)
+        marks[list(decided.moves)] = 1
         exponent = decided.exponents(decided.weighted if self._weighs else None)
         return replace(plan, group=decided.group, exponent=exponent, marks=marks)

@@ -219,7 +219,7 @@ class Deciding:
     def check(self) -> None:
         """Raise Breach where something that the class declares was not decided."""
         decides = self._algorithm.decides
-        left = [] if "mixes" in decides else self.groups()
+        left = self.groups() if decides & {"weights", "moves"} and "mixes" not in decides else []
         left = [each for each in left if int(self._group[each[0]]) not in self.moves]
         if "weights" in decides and (idle := [each for each in left if not self.weighted[each].any()]):
             raise Breach(

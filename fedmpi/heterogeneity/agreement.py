@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets.tables import DOMAINS
-from fedmpi.heterogeneity.clusters import DRAWS, Control, control
 
 Int = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Adjusted Rand index of clusters and domains, beside that of random partitions of the same sizes.
-
-    The index is 1 where clusters are the domains, and 0 on average over random partitions.
-    """
-
-    adjusted_rand_index: float
-    random: Control
 
 
 def domains_of(datasets: Sequence[str]) -> tuple[str, ...] | None:
@@ -37,22 +24,3 @@ def adjusted_rand_index(group: Int, domains: Sequence[str]) -> float:
 
     reference = np.unique(np.asarray(domains), return_inverse=True)[1]
     return float(adjusted_rand_score(reference, group))
-
-
-def agreement(group: Int, domains: Sequence[str], seed: int, draws: int = DRAWS) -> Agreement:
-    """Return how well clusters and domains agree.
-
-    Parameters
-    ----------
-    group : int64 [n]
-        Cluster of each client.
-    domains : sequence of str, length n
-        Domain of each client's dataset.
-    seed, draws : int
-        Seed and number of the random partitions.
-    """
-
-    def index(clusters: Int) -> float:
-        return adjusted_rand_index(clusters, domains)
-
-    return Agreement(index(group), control(index, group, seed, draws))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs
+from fedmpi.heterogeneity.agreement import adjusted_rand_index
 from fedmpi.heterogeneity.distances import FEATURES, STRUCTURE, Measure, WalkOptions, spread
 from fedmpi.heterogeneity.linked import similarity_histograms
 from fedmpi.heterogeneity.pairs import Pairs
@@ -238,3 +239,33 @@ def control(figure: Callable[[Int], float], group: Int, seed: int, draws: int = 
 
 def _share(hits: Mask, found: float) -> float:
     return math.nan if math.isnan(found) else float(hits.mean())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Adjusted Rand index of clusters and domains, beside that of random partitions of the same sizes.
+
+    The index is 1 where clusters are the domains, and 0 on average over random partitions.
+    """
+
+    adjusted_rand_index: float
+    random: Control
+
+
+def agreement(group: Int, domains: Sequence[str], seed: int, draws: int = DRAWS) -> Agreement:
+    """Return how well clusters and domains agree.
+
+    Parameters
+    ----------
+    group : int64 [n]
+        Cluster of each client.
+    domains : sequence of str, length n
+        Domain of each client's dataset.
+    seed, draws : int
+        Seed and number of the random partitions.
+    """
+
+    def index(clusters: Int) -> float:
+        return adjusted_rand_index(clusters, domains)
+
+    return Agreement(index(group), control(index, group, seed, draws))

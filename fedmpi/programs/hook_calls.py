@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from inspect import isgenerator
 from typing import Any, TypeVar
 
@@ -199,7 +199,7 @@ class HookCalls:
         answer: T = self._answers[hook, key]
         return answer
 
-    @property
+    @cached_property
     def is_plugin(self) -> bool:
         """Whether the algorithm is none of fedmpi's own."""
         return not type(self.algorithm).__module__.startswith("fedmpi.")

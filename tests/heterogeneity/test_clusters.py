@@ -10,8 +10,9 @@ import pytest
 
 from fedmpi.datasets.tables import DOMAINS, KNOWN
 from fedmpi.heterogeneity import clusters
-from fedmpi.heterogeneity.agreement import agreement, domains_of
+from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.heterogeneity.clusters import (
+    agreement,
     client_tables,
     control,
     pair_table,
