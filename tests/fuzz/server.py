@@ -39,7 +39,7 @@ ENGINE = (*LOGIN, "fedmpi.runs.run", "fedmpi.cli.progress", "networkx", "numba",
           "sklearn.linear_model", "sklearn.metrics")  # fmt: skip
 """And what runs import. MPI, which no fork outlives, is started by the child."""
 
-WORK_SECONDS, SECONDS = 8, 60
+WORK_SECONDS, SECONDS = 30, 60
 """After so much CPU time, and after so long, a child counts as hanging."""
 
 MEMORY = 1 << 30
