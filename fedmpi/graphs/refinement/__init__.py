@@ -1,1 +1,1 @@
-"""Colour refinement: nodes that no layer can tell apart are computed once (docs/refinement.md)."""
+"""Colour refinement: nodes that no layer can tell apart are computed once (docs/performance.md)."""
