@@ -6,7 +6,8 @@ import json
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,38 +105,30 @@ def _keep(path: Path, design: Design, overrides: Sequence[str]) -> None:
     write(path, json.dumps(now, indent=2) + "\n")
 
 
+@dataclass
 class _Deciders:
-    """The claims, the runs at hand, and what could not be run."""
+    """The claims, the runs at hand by folder, and what could not be run, with the names of its cases."""
 
-    def __init__(
-        self,
-        path: Path,
-        options: SweepOptions,
-        root: Path,
-        posed: Sequence[Posed],
-        figures: Sequence[Published],
-        design: Design,
-        given: Sequence[dict[str, str]],
-    ) -> None:
-        self._path, self._options, self._root = path, options, root
-        self._posed, self._figures, self._design = posed, figures, design
-        self._given = given
-        self._complete: dict[Path, list[dict[str, str]]] = {}
-        self._lost: dict[_Missing, str] = {}
+    path: Path
+    options: SweepOptions
+    root: Path
+    posed: Sequence[Posed]
+    figures: Sequence[Published]
+    design: Design
+    given: Sequence[dict[str, str]]
+    complete: dict[Path, list[dict[str, str]]] = field(default_factory=dict)
+    lost: dict[_Missing, str] = field(default_factory=dict)
 
     def results(self) -> Results:
         """Return the rows that were given, and those of the complete runs in the suite's folder."""
-        folders = sorted(self._root.iterdir()) if self._root.is_dir() else []
-        for folder in folders:
-            if folder not in self._complete and holds_run(folder):
-                self._complete[folder] = _rows_of(folder)
-        found = [row for each in self._complete.values() for row in each]
-        self._complete = {folder: each for folder, each in self._complete.items() if each}
-        return Results([*self._given, *found])
+        for folder in sorted(self.root.iterdir()) if self.root.is_dir() else []:
+            if folder not in self.complete and holds_run(folder) and (found := _rows_of(folder)):
+                self.complete[folder] = found
+        return Results([*self.given, *chain(*self.complete.values())])
 
     def standings(self) -> list[Standing]:
         """Return where the claims stand."""
-        return standings(self._posed, self._figures, self.results(), self._design)
+        return standings(self.posed, self.figures, self.results(), self.design)
 
     def run(self, share: Share, budget: float | None) -> int:
         """Run what undecided claims need up to their next looks, and look, until nothing is left to run."""
@@ -145,54 +138,50 @@ class _Deciders:
             if left is not None and left <= 0:
                 return Interrupted.exit_code
             cases = {
-                each: case_of(self._path, self._options.overrides, *place, each[1])
+                each: case_of(self.path, self.options.overrides, *place, each[1])
                 for each, place in missing.items()
             }
             code = self._run(cases.values(), share, left)
             if code == Interrupted.exit_code:
                 return code
             worst = max(worst, code, key=_BY_WEIGHT.index)
-            self._note_lost(cases)
+            results = self.results()
+            for (key, one), case in cases.items():  # claims that need what is not complete go no further
+                if results.cell(key, [one]).missing:
+                    self.lost[key, one] = case.name
         return worst
 
     def _missing(self) -> dict[_Missing, tuple[Posed, str]]:
         """Return what has to be run before the next looks, with a claim and the cases that it is of."""
         results = self.results()
         found: dict[_Missing, tuple[Posed, str]] = {}
-        for each in standings(self._posed, self._figures, results, self._design):
-            needed = [] if each.next_look is None else each.posed.repetitions[: each.next_look]
-            mine: dict[_Missing, tuple[Posed, str]] = {}
-            for cases, key in each.posed.keys.items():
-                runs = results.cell(key, needed).runs
-                mine |= {(key, one): (each.posed, cases) for one in needed if one not in runs}
-            if not mine.keys() & self._lost.keys():
+        for each in standings(self.posed, self.figures, results, self.design):
+            needed = each.posed.repetitions[: each.next_look or 0]
+            mine = {
+                (key, one): (each.posed, cases)
+                for cases, key in each.posed.keys.items()
+                for one in results.cell(key, needed).missing
+            }
+            if not mine.keys() & self.lost.keys():
                 found |= mine
         return found
 
     def _run(self, cases: Iterable[CaseSettings], share: Share, budget: float | None) -> int:
         """Run cases as a suite of its own, under the suite's name; return the sweep's exit code."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        suite = self._root / _SUITE
-        write(suite, _as_suite(read(self._path).name, cases))
-        plan = plan_suite(read(suite), self._root, resume=True, ranks=self._options.ranks)
-        options = replace(self._options, set_=None, out=self._root)
-        return run_missing(plan, suite, options, share, budget)
-
-    def _note_lost(self, cases: Mapping[_Missing, CaseSettings]) -> None:
-        """Note which of the cases that were run are not complete: claims that need them go no further."""
-        results = self.results()
-        for (key, one), case in cases.items():
-            if one not in results.cell(key, [one]).runs:
-                self._lost[key, one] = case.name
+        self.root.mkdir(parents=True, exist_ok=True)
+        suite = self.root / _SUITE
+        write(suite, _as_suite(self.posed[0].claim.suite, cases))
+        plan = plan_suite(read(suite), self.root, resume=True, ranks=self.options.ranks)
+        return run_missing(plan, suite, replace(self.options, set_=None, out=self.root), share, budget)
 
     def reason(self, standing: Standing, code: int) -> str:
         """Return why an undecided claim was not followed further."""
         needed = standing.posed.repetitions[: standing.next_look or 0]
-        for (key, one), name in self._lost.items():
+        for (key, one), name in self.lost.items():
             if key in standing.posed.keys.values() and one in needed:
                 return f"{name} is not complete"
         if standing.next_look is None:
-            return f"{self._design.max_seeds} seeds at most"
+            return f"{self.design.max_seeds} seeds at most"
         return "budget" if code == Interrupted.exit_code else ""
 
 

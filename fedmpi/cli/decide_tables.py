@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 
 from fedmpi.judging.estimates import LEVEL
@@ -17,10 +17,6 @@ _UNITS = "Figures are differences of accuracies or scores, parts of an average, 
 
 def expectation_table(found: Sequence[Standing], design: Design) -> Table[Standing]:
     """Return how many seeds each claim is expected to take, by the figures at hand."""
-
-    def seeds(power: float) -> Callable[[Standing], str | None]:
-        return lambda each: None if each.verdict else _seeds(each, design, power)
-
     columns: list[Column[Standing]] = [
         Column("claim", _name, wrapped=True),
         Column("against", attrgetter("posed.claim.against"), spare=2),
@@ -29,8 +25,8 @@ def expectation_table(found: Sequence[Standing], design: Design) -> Table[Standi
         Column("ours", _ours),
         Column("std", _std, spare=3),
         Column("seeds", attrgetter("seeds")),
-        Column("even chance", seeds(_EVEN), numeric=True),
-        Column("80 %", seeds(_LIKELY), numeric=True),
+        Column("even chance", lambda each: _seeds(each, design, _EVEN), numeric=True),
+        Column("80 %", lambda each: _seeds(each, design, _LIKELY), numeric=True),
     ]
     note = (
         f"Seeds until a claim is decided with an even chance and with 80 %, if figure and spread stay as "
@@ -39,19 +35,18 @@ def expectation_table(found: Sequence[Standing], design: Design) -> Table[Standi
     return Table(columns, found, "Seeds to be expected", [note])
 
 
-def verdict_table(
-    found: Sequence[Standing], design: Design, reasons: Sequence[str]
-) -> Table[tuple[Standing, str]]:
+def verdict_table(found: Sequence[Standing], design: Design, reasons: Sequence[str]) -> Table[Standing]:
     """Return what became of the claims; `reasons` say why undecided ones were not followed further."""
-    columns: list[Column[tuple[Standing, str]]] = [
-        Column("claim", lambda row: _name(row[0]), wrapped=True),
-        Column("verdict", lambda row: _verdict(row[0])),
-        Column("seeds still needed", lambda row: _needed(row[0], design, row[1]), wrapped=True),
-        Column("ours", lambda row: _ours(row[0])),
-        Column("95 % interval", lambda row: _interval(row[0]), numeric=True),
-        Column("limits", lambda row: _limits(row[0]), numeric=True, spare=2),
-        Column("seeds", lambda row: row[0].seeds),
-        Column("looks", lambda row: row[0].looks, spare=1),
+    why = dict(zip(map(id, found), reasons, strict=True))
+    columns: list[Column[Standing]] = [
+        Column("claim", _name, wrapped=True),
+        Column("verdict", _verdict),
+        Column("seeds still needed", lambda each: _needed(each, design, why[id(each)]), wrapped=True),
+        Column("ours", _ours),
+        Column("95 % interval", _interval, numeric=True),
+        Column("limits", _limits, numeric=True, spare=2),
+        Column("seeds", attrgetter("seeds")),
+        Column("looks", attrgetter("looks"), spare=1),
     ]
     decided = sum(bool(each.verdict) for each in found)
     note = (
@@ -59,14 +54,14 @@ def verdict_table(
         f"{_SPENDINGS[design.spending]} (Lan and DeMets), after Holm over the claims of a kind and source. "
         f"Intervals are each claim's own. {_UNITS}"
     )
-    return Table(columns, list(zip(found, reasons, strict=True)), "Claims", [note])
+    return Table(columns, found, "Claims", [note])
 
 
 def _name(standing: Standing) -> str:
     """Return a claim's words, and what it is not the plain reading of."""
     claim = standing.posed.claim
-    parts = [claim.source if claim.source == "equal work" else "", claim.reading]
-    return ", ".join([claim.claim, *filter(None, parts)])
+    source = claim.source if claim.source == "equal work" else ""
+    return ", ".join(filter(None, (claim.claim, source, claim.reading)))
 
 
 def _verdict(standing: Standing) -> str:
@@ -75,33 +70,35 @@ def _verdict(standing: Standing) -> str:
 
 def _ours(standing: Standing) -> Entry | None:
     """Return our figure."""
-    one = standing.asked.question.estimate
-    return None if one is None else Entry(f"{one.mean:+.4f}", one.mean)
+    one = standing.question.estimate
+    return None if one is None else number(one.mean, 4, sign="+")
 
 
 def _std(standing: Standing) -> Entry | None:
     """Return the standard deviation of our figure between seeds."""
-    one = standing.asked.question.estimate
-    return None if one is None or not one.freedom else number(one.std, 4)
+    one = standing.question.estimate
+    return number(one.std, 4) if one and one.freedom else None
 
 
 def _interval(standing: Standing) -> str | None:
-    one = standing.asked.question.estimate
+    one = standing.question.estimate
     if one is None or math.isnan(one.half):
         return None
     return f"{one.mean - one.half:+.4f} to {one.mean + one.half:+.4f}"
 
 
 def _limits(standing: Standing) -> str:
-    question = standing.asked.question
+    question = standing.question
     if math.isinf(question.high):
         return f"at least {question.low:+.4f}"
     return f"{question.low:+.4f} to {question.high:+.4f}"
 
 
-def _seeds(standing: Standing, design: Design, power: float) -> str:
-    """Return after how many seeds a claim is decided with some probability."""
-    one = standing.asked.question.estimate
+def _seeds(standing: Standing, design: Design, power: float) -> str | None:
+    """Return after how many seeds a claim is decided with some probability; None where it is."""
+    one = standing.question.estimate
+    if standing.verdict:
+        return None
     if one is None or not one.freedom:
         return "unknown"
     count = expected(standing, design, power)
@@ -117,7 +114,7 @@ def _needed(standing: Standing, design: Design, reason: str) -> str | None:
     """Return how many seeds are still to be expected, and why a claim was not followed further."""
     if standing.verdict:
         return None
-    one = standing.asked.question.estimate
+    one = standing.question.estimate
     count = expected(standing, design, _LIKELY)
     if one is None or not one.freedom:
         text = "unknown: too few runs"

@@ -15,11 +15,17 @@ import typer
 
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import track as tracks
-from fedmpi.analysis.leaderboard.constants import Constant
-from fedmpi.analysis.leaderboard.constants import as_csv as constants_as_csv
-from fedmpi.analysis.leaderboard.constants import file_beside as constants_file
-from fedmpi.analysis.leaderboard.constants import read as read_constants
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row, differences, merged, rows_of
+from fedmpi.analysis.leaderboard.row_files import constants_beside, read_constants
+from fedmpi.analysis.leaderboard.rows import (
+    FINAL,
+    REFERENCE,
+    TUNING,
+    Constant,
+    Row,
+    differences,
+    merged,
+    rows_of,
+)
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Settings, Track
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions
@@ -186,7 +192,7 @@ def _add_rows(some: Track, target: Path, found: dict[str, list[Run]]) -> None:
         earlier = _earlier(some, target)
         for stage, runs in found.items():
             new += rows_of(some, runs, stage, earlier)
-        write(target, row_files.as_csv(merged(earlier, new)))
+        write(target, row_files.as_csv(Row, merged(earlier, new)))
     say(f"wrote {target}: {len(new)} rows of this run; {_page_command(some, target)} shows them")
     if lacking := sorted({row.data for row in new if row.scored and math.isnan(row.target)}):
         say(f"Without a target on {', '.join(lacking)}: run {REFERENCE} there, then these methods again")
@@ -221,12 +227,12 @@ def constants(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin
 
 def _add_constants(whole: Track, federations: Sequence[str], target: Path, source: DataSource) -> None:
     """Put the constants of some federations into the file beside the rows, in the place of earlier ones."""
-    path, new = constants_file(target), _constants(whole, federations, SEEDS, source)
+    path, new = constants_beside(target), _constants(whole, federations, SEEDS, source)
     with in_turn(path.parent):
         kept = [each for each in read_constants(path) if (each.data, each.seed) not in new]
         listed = [each for each in (*kept, *chain(*new.values())) if each.data in whole.federations]
         listed.sort(key=lambda each: (whole.federations.index(each.data), each.seed, each.metric))
-        write(path, constants_as_csv(listed))
+        write(path, row_files.as_csv(Constant, listed))
     say(f"wrote {path}: {len(new)} federations with a seed")
 
 
@@ -313,7 +319,7 @@ def _compare(committed: Sequence[Row], computed: Sequence[Row]) -> int:
 def _compare_constants(found: Track, path: Path, committed: Sequence[Row], source: DataSource) -> int:
     """Compute the stored constants of these rows again and print what differs; return the exit code."""
     places = {(row.data, row.seed) for row in committed if row.stage == FINAL}
-    stored = [each for each in read_constants(constants_file(path)) if (each.data, each.seed) in places]
+    stored = [each for each in read_constants(constants_beside(path)) if (each.data, each.seed) in places]
     if not stored:
         return 0
     again = _constants(found, [data for data, _ in places], [seed for _, seed in places], source)

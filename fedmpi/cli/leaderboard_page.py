@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.analysis.leaderboard import constants, row_files
+from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import track as tracks
 from fedmpi.analysis.leaderboard.board import board
 from fedmpi.analysis.leaderboard.page import pages
@@ -59,7 +59,7 @@ def page(
         if strange:
             raise BadInput(f"rows of {', '.join(sorted(strange))}: {each.suite.name} has no such federation")
     places = rows or stored
-    known = [each for path in places for each in constants.read(constants.file_beside(path))]
+    known = [each for path in places for each in row_files.read_constants(row_files.constants_beside(path))]
     boards = [
         board(
             each,

@@ -67,6 +67,81 @@ _Rule = tuple[Settings, Settings | None]
 """When it applies, and what it sets; None where it leaves a case out."""
 
 
+class SuiteFile:
+    """A suite file, parsed once, of which cases are read under any overrides."""
+
+    def __init__(self, path: Path) -> None:
+        """Parse a file.
+
+        Raises
+        ------
+        BadInput
+            The file is missing, not TOML, or has a wrong structure.
+        """
+        self._path = path
+        self._text = text = load_toml(path, "suite")
+        _refuse_unknown(path, text, _KEYS)
+        self._mode, self._ranks = read_mode(path, text)
+        self._axes = matrix.axes(
+            path, _table(path, text, "matrix"), _list(path, text, "priority"), self._mode
+        )
+        self._base = _table(path, text, "case")
+        self._sound: dict[str, list[Choice]] | None = None
+
+    def suite(self, overrides: Sequence[str] = ()) -> Suite:
+        """Apply ``--set`` overrides and expand the matrix; see `read`."""
+        path, text, axes = self._path, self._text, dict(self._axes)
+        settings, suffixes = self._applied(overrides, axes)
+        rules = [_rule(path, rule) for rule in _list(path, text, "where")]
+        self._refuse_unsound(rules, axes)
+        cases = []
+        for choices in itertools.product(*axes.values()):
+            case = _case(self._base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
+            if case is not None:
+                on = combine(path, self._mode, self._ranks, [choice.ranks for choice in choices])
+                cases.append(replace(case, ranks=on))
+        if not cases:
+            raise BadInput(f"{path}: the rules of [[where]] with skip = true leave no case")
+        if len({case.name for case in cases}) < len(cases):
+            raise BadInput(
+                f"{path}: matrix: two cases have the same name; give the axis values different labels"
+            )
+        overridden = frozenset(parse_override(override)[0] for override in overrides)
+        name, description = text.get("name", path.stem), str(text.get("description", ""))
+        refuse_no_name(path, name)
+        return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), self._mode)
+
+    def _applied(
+        self, overrides: Sequence[str], axes: dict[str, list[Choice]]
+    ) -> tuple[list[Settings], list[str]]:
+        """Reduce axes as overrides say; return what else they set, and what that adds to names of cases."""
+        settings: list[Settings] = []
+        suffixes: list[str] = []
+        for override in overrides:
+            key, value = parse_override(override)
+            matrix.refuse_no_choice(self._path, self._axes, axes, key, value)
+            if not matrix.reduce(axes, key, value):
+                _refuse_loss(self._path, override, value, settings)
+                if key not in _UNNAMED:
+                    suffixes.append(readable(override))
+                settings.append(nested(key, value))
+        return settings, suffixes
+
+    def _refuse_unsound(self, rules: Sequence[_Rule], axes: Mapping[str, list[Choice]]) -> None:
+        """Refuse rules without use, once for the same axes, and a matrix that is too large."""
+        whole, path = self._axes, self._path
+        written = {
+            key: [*whole[key], *(each for each in axes[key] if each not in whole[key])] for key in whole
+        }
+        known = written == self._sound
+        if not known:
+            _refuse_idle(path, rules, self._base, written)
+        matrix.refuse_too_many(path, axes)
+        if not known and math.prod(map(len, written.values())) <= matrix.MOST_CASES:
+            _refuse_unmatched(path, rules, self._base, written)
+        self._sound = written
+
+
 def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     """Read a suite and apply ``--set`` overrides.
 
@@ -78,44 +153,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Suite:
     BadInput
         The file is missing, not TOML, or has a wrong structure.
     """
-    text = load_toml(path, "suite")
-    _refuse_unknown(path, text, _KEYS)
-    mode, ranks = read_mode(path, text)
-    whole = matrix.axes(path, _table(path, text, "matrix"), _list(path, text, "priority"), mode)
-    axes = dict(whole)
-    base = _table(path, text, "case")
-    suffixes: list[str] = []
-    settings: list[Settings] = []
-    for override in overrides:
-        key, value = parse_override(override)
-        matrix.refuse_no_choice(path, whole, axes, key, value)
-        if not matrix.reduce(axes, key, value):
-            _refuse_loss(path, override, value, settings)
-            if key not in _UNNAMED:
-                suffixes.append(readable(override))
-            settings.append(nested(key, value))
-    rules = [_rule(path, rule) for rule in _list(path, text, "where")]
-    written = {key: [*whole[key], *(each for each in axes[key] if each not in whole[key])] for key in whole}
-    _refuse_idle(path, rules, base, written)
-    matrix.refuse_too_many(path, axes)
-    if math.prod(map(len, written.values())) <= matrix.MOST_CASES:
-        _refuse_unmatched(path, rules, base, written)
-    cases = []
-    for choices in itertools.product(*axes.values()):
-        case = _case(base, dict(zip(axes, choices, strict=True)), rules, settings, suffixes)
-        if case is None:
-            continue
-        on = combine(path, mode, ranks, [choice.ranks for choice in choices])
-        cases.append(replace(case, ranks=on))
-    if not cases:
-        raise BadInput(f"{path}: the rules of [[where]] with skip = true leave no case")
-    names = [case.name for case in cases]
-    if len(set(names)) < len(names):
-        raise BadInput(f"{path}: matrix: two cases have the same name; give the axis values different labels")
-    overridden = frozenset(parse_override(override)[0] for override in overrides)
-    name, description = text.get("name", path.stem), str(text.get("description", ""))
-    refuse_no_name(path, name)
-    return Suite(path, name, description, tuple(cases), overridden, _figure(path, text), mode)
+    return SuiteFile(path).suite(overrides)
 
 
 def _refuse_unknown(path: Path, table: Mapping[str, Any], known: Sequence[str]) -> None:

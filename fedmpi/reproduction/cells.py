@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
@@ -14,9 +16,9 @@ from fedmpi.judging.judgement import Judgement, Question, judge
 from fedmpi.judging.spreads import bartlett, pool
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.published import GAINS, REFERENCE, Published
-from fedmpi.reproduction.results import NO_CELL, Cell, Repetition, Results
+from fedmpi.reproduction.results import NO_CELL, Cell, Results
 from fedmpi.tables.csv import csv_text
-from fedmpi.tables.table import Table, listed
+from fedmpi.tables.table import Column, Table
 
 MARGIN = 0.02
 """Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
@@ -25,13 +27,6 @@ RELATIVE_MARGIN = 0.05
 """Errors that differ by less, relative to the published one, are the same."""
 
 HEADLINE, BY_VALIDATION, AS_PUBLISHED = RULES
-COLUMNS = (
-    *("paper", "table", "reading", "row", "column", "metric", "paper_mean", "paper_spread"),
-    *("ours_mean", "ours_std", "ours_n", "selection", "as_published_mean"),
-    *(f"verdict_{rule.replace(' ', '_')}" for rule in RULES),
-    "command",
-    "note",
-)
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,6 @@ class Compared:
     published : Published
     cell : Cell
         Our runs of it; may be none.
-    missing : list of Repetition
-        Of the suite, not there.
     ours : dict
         By selection rule; None where there are no runs.
     client : dict
@@ -61,12 +54,19 @@ class Compared:
 
     published: Published
     cell: Cell
-    missing: list[Repetition]
-    ours: dict[str, Estimate | None]
-    client: dict[str, str]
-    alike: dict[str, float]
-    differences: dict[str, Estimate | None]
-    judged: dict[str, Judgement]
+    ours: dict[str, Estimate | None] = field(default_factory=dict)
+    client: dict[str, str] = field(default_factory=dict)
+    alike: dict[str, float] = field(default_factory=dict)
+    differences: dict[str, Estimate | None] = field(default_factory=dict)
+    judged: dict[str, Judgement] = field(default_factory=dict)
+
+    def question(self, rule: str) -> Question:
+        """Return what is asked under a rule: whether the difference is within the margin."""
+        published = self.published
+        margin = MARGIN if published.clients is None else 1 / published.clients
+        if published.score is not None and not published.score.bounded:
+            margin = RELATIVE_MARGIN * published.value
+        return Question(self.differences[rule], -margin, margin, published.unpublished)
 
 
 def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
@@ -89,15 +89,9 @@ def compare(figures: Sequence[Published], results: Results) -> list[Compared]:
         for members in methods.values():
             _subtract(members, rule)
         for members in families.values():
-            answers = judge([_question(each, rule) for each in members])
-            for each, answer in zip(members, answers, strict=True):
+            for each, answer in zip(members, judge([one.question(rule) for one in members]), strict=True):
                 each.judged[rule] = answer
     return found
-
-
-def as_csv(found: Sequence[Compared]) -> str:
-    """Return the table, one row per published cell and metric."""
-    return csv_text(Table(listed(COLUMNS), [_row(each) for each in found]))
 
 
 def _column(published: Published) -> tuple[str, str, str]:
@@ -105,22 +99,20 @@ def _column(published: Published) -> tuple[str, str, str]:
 
 
 def _measured(published: Published, reference: Published | None, results: Results) -> Compared:
-    cell, missing = results.one(published.suite, published.cases) if published.suite else (NO_CELL, [])
-    ours: dict[str, Estimate | None] = {}
-    client: dict[str, str] = {}
+    cell = results.one(published.suite, published.cases) if published.suite else NO_CELL
+    found = Compared(published, cell)
     for rule, column in RULES.items():
         if published.metric not in GAINS:
-            ours[rule] = measures.average(cell, measures.column(cell, published.metric, rule))
+            found.ours[rule] = measures.average(cell, measures.column(cell, published.metric, rule))
             continue
         if reference is None:
             raise BadInput(f"{published.table}, {published.column}: gains need a row {REFERENCE}")
-        alone, _ = results.one(reference.suite, reference.cases)
-        gains = measures.gains(cell, alone, column)
-        ours[rule] = None
+        gains = measures.gains(cell, results.one(reference.suite, reference.cases), column)
+        found.ours[rule] = None
         if gains is not None:
-            ours[rule] = gains.least if published.metric == "min gain" else gains.improved
-            client[rule] = gains.client
-    return Compared(published, cell, missing, ours, client, {}, {}, {})
+            found.ours[rule] = gains.least if published.metric == "min gain" else gains.improved
+            found.client[rule] = gains.client
+    return found
 
 
 def _subtract(members: Sequence[Compared], rule: str) -> None:
@@ -131,41 +123,62 @@ def _subtract(members: Sequence[Compared], rule: str) -> None:
     ours, alike = [each.ours[rule] for each in members], math.nan
     if members[0].published.metric not in GAINS:
         ours, alike = pool(ours), bartlett(ours)
-    for each, estimate in zip(members, ours, strict=True):
-        published = each.published
-        difference = None
-        if estimate is not None:
-            difference = estimate.against(published.value, published.seeds, published.deviation)
-        each.alike[rule], each.differences[rule] = alike, difference
+    for each, one in zip(members, ours, strict=True):
+        printed = each.published
+        each.alike[rule] = alike
+        each.differences[rule] = (
+            None if one is None else one.against(printed.value, printed.seeds, printed.deviation)
+        )
 
 
-def _question(each: Compared, rule: str) -> Question:
-    clients = each.published.clients
-    margin = MARGIN if clients is None else 1 / clients
-    scored = each.published.score
-    if scored is not None and not scored.bounded:
-        margin = RELATIVE_MARGIN * each.published.value
-    return Question(each.differences[rule], -margin, margin, each.published.unpublished)
+def as_csv(found: Sequence[Compared]) -> str:
+    """Return the table, one row per published cell and metric."""
+    return csv_text(Table(_COLUMNS, found))
 
 
-def _row(each: Compared) -> list[str]:
+def _paper_mean(each: Compared) -> str:
     published = each.published
-    ours, maximum = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
-    notes = [published.note] if published.note else []
-    if published.lacks:
-        notes.insert(0, f"not run: lacks {published.lacks}")
-    elif each.missing:
-        notes.insert(0, f"{len(each.missing)} of {len(each.missing) + len(each.cell.runs)} cases not run")
-    row = [published.paper, published.table, published.reading]
-    row += [published.row, published.column, published.metric]
-    row += [
-        published.printed if math.isnan(published.value) else f"{published.value:.4f}",
-        "" if published.spread is None else f"{published.spread:.3f}",
-    ]
-    if ours is None or maximum is None:
-        row += [""] * 5
-    else:
-        std = f"{ours.std:.4f}" if ours.freedom else ""
-        row += [f"{ours.mean:.4f}", std, str(ours.count), HEADLINE, f"{maximum.mean:.4f}"]
-    row += [each.judged[rule].corrected for rule in RULES]
-    return [*row, published.command, "; ".join(notes)]
+    return published.printed if math.isnan(published.value) else f"{published.value:.4f}"
+
+
+def _verdict(rule: str, each: Compared) -> str:
+    return each.judged[rule].corrected
+
+
+def _under(rule: str, show: Callable[[Estimate], object]) -> Callable[[Compared], object]:
+    """Return what shows our figure under a rule; nothing where there are no runs."""
+
+    def shown(each: Compared) -> object:
+        ours = each.ours[rule]
+        return None if ours is None else show(ours)
+
+    return shown
+
+
+def _note(each: Compared) -> str:
+    notes = [each.published.note] if each.published.note else []
+    if each.published.lacks:
+        notes.insert(0, f"not run: lacks {each.published.lacks}")
+    elif lacking := len(each.cell.missing):
+        notes.insert(0, f"{lacking} of {lacking + len(each.cell.runs)} cases not run")
+    return "; ".join(notes)
+
+
+_PLACE = ("paper", "table", "reading", "row", "column", "metric")
+
+_COLUMNS: tuple[Column[Compared], ...] = (
+    *(Column(name, attrgetter(f"published.{name}")) for name in _PLACE),
+    Column("paper_mean", _paper_mean),
+    Column(
+        "paper_spread",
+        lambda each: None if each.published.spread is None else f"{each.published.spread:.3f}",
+    ),
+    Column("ours_mean", _under(HEADLINE, lambda ours: f"{ours.mean:.4f}")),
+    Column("ours_std", _under(HEADLINE, lambda ours: f"{ours.std:.4f}" if ours.freedom else None)),
+    Column("ours_n", _under(HEADLINE, lambda ours: ours.count)),
+    Column("selection", _under(HEADLINE, lambda _: HEADLINE)),
+    Column("as_published_mean", _under(AS_PUBLISHED, lambda ours: f"{ours.mean:.4f}")),
+    *(Column(f"verdict_{rule.replace(' ', '_')}", partial(_verdict, rule)) for rule in RULES),
+    Column("command", attrgetter("published.command")),
+    Column("note", _note),
+)

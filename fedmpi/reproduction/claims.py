@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
@@ -14,46 +13,27 @@ from fedmpi.judging.judgement import NOT_RUN, Question
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import MARGIN, RELATIVE_MARGIN
 from fedmpi.reproduction.published import KINDS, REFERENCE, Claim, Published
-from fedmpi.reproduction.results import Cell, Repetition
-from fedmpi.reproduction.tables import signed
+from fedmpi.reproduction.results import Cell
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One claim under one selection rule.
+class Stated:
+    """A claim beside the figures and the runs that it is about.
 
     Attributes
     ----------
-    question : Question
-    shown : str
-        Our figure.
-    """
-
-    question: Question
-    shown: str
-
-
-class Source(Protocol):
-    """Where the runs of a cell come from."""
-
-    def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
-        """Return the one cell of a suite's cases, and the repetitions that it lacks."""
-
-
-@dataclass(frozen=True)
-class Book:
-    """A paper's figures beside our runs.
-
-    Attributes
-    ----------
+    claim : Claim
     figures : sequence of Published
-    results : Source
+        Of its paper.
+    cell_of : callable
+        From a suite and cases to the one cell of our runs of them.
     """
 
+    claim: Claim
     figures: Sequence[Published]
-    results: Source
+    cell_of: Callable[[str, str], Cell]
 
-    def figure(self, claim: Claim, cases: str, metric: str) -> Published:
+    def figure(self, cases: str, metric: str) -> Published:
         """Return what the paper prints of cases.
 
         Raises
@@ -61,37 +41,52 @@ class Book:
         BadInput
             No table prints it.
         """
+        suite = self.claim.suite
         for each in self.figures:
-            if (each.suite, each.cases, each.metric) == (claim.suite, cases, metric):
+            if (each.suite, each.cases, each.metric) == (suite, cases, metric):
                 return each
-        raise BadInput(f"{claim.suite} {cases}: a claim about it, but no published {metric}")
+        raise BadInput(f"{suite} {cases}: a claim about it, but no published {metric}")
 
-    def pair_of_figures(self, claim: Claim, metric: str = "") -> tuple[Published, Published]:
-        """Return what the paper prints of a claim's cases and of what they are measured against."""
-        name = metric or claim.metric or "average"
-        return self.figure(claim, claim.cases, name), self.figure(claim, claim.against, name)
+    def pair(self, metric: str = "") -> list[Published]:
+        """Return what the paper prints of the claim's cases and of what they are measured against."""
+        name = metric or self.claim.metric or "average"
+        return [self.figure(cases, name) for cases in (self.claim.cases, self.claim.against)]
 
-    def lead(self, claim: Claim, metric: str = "") -> float:
-        """Return by how much the printed figure of a claim's cases is better than the other one."""
-        ours, other = self.pair_of_figures(claim, metric)
-        return claim.sign * (ours.value - other.value)
+    def lead(self, metric: str = "") -> float:
+        """Return by how much the printed figure of the claim's cases is better than the other one."""
+        ours, other = self.pair(metric)
+        return self.claim.sign * (ours.value - other.value)
 
-    def unpublished(self, claim: Claim) -> str:
-        """Return the settings of a claim's cases that are not published."""
-        cases = (claim.cases, claim.against)
-        found = [
-            each.unpublished for each in self.figures if each.suite == claim.suite and each.cases in cases
-        ]
+    @property
+    def unpublished(self) -> str:
+        """The settings of the claim's cases that are not published."""
+        suite, cases = self.claim.suite, (self.claim.cases, self.claim.against)
+        found = [each.unpublished for each in self.figures if each.suite == suite and each.cases in cases]
         return next(filter(None, found), "")
 
-    def pair(self, claim: Claim) -> tuple[Cell, Cell]:
-        """Return our runs of a claim's cases and of what it is measured against."""
-        ours, other = (self.results.one(claim.suite, cases)[0] for cases in (claim.cases, claim.against))
-        return ours, other
+    @property
+    def cells(self) -> list[Cell]:
+        """Our runs of the claim's cases, of what they are measured against, and of what both gain over."""
+        cases = (self.claim.cases, self.claim.against, self.claim.over)
+        return [self.cell_of(self.claim.suite, each) for each in cases if each]
 
-    def trio(self, claim: Claim) -> measures.Trio:
-        """Return the same, and self-train's."""
-        return *self.pair(claim), self.results.one(claim.suite, claim.over)[0]
+    def question(self, rule: str) -> Question:
+        """Return what it asks under a selection rule; a reading that no suite computes is not run."""
+        if not self.claim.suite:
+            return Question(None, 0.0, 0.0)
+        kind = BY_KIND[self.claim.kind]
+        return Question(kind.measure.ours(self, rule), *kind.limits(self), self.unpublished)
+
+    def shown(self, question: Question) -> str:
+        """Return our figure of its question."""
+        ours = question.estimate
+        return NOT_RUN if ours is None else BY_KIND[self.claim.kind].measure.text(self, ours)
+
+    @property
+    def printed(self) -> str:
+        """What the paper prints about it."""
+        kind = BY_KIND[self.claim.kind]
+        return kind.printed or kind.measure.printed(self)
 
 
 class Lead:
@@ -100,31 +95,30 @@ class Lead:
     metric = ""
     """Whose figures the paper prints; blank for the claim's."""
 
-    def published(self, book: Book, claim: Claim) -> float:
+    def published(self, stated: Stated) -> float:
         """Return the paper's figure."""
-        return book.lead(claim, self.metric)
+        return stated.lead(self.metric)
 
-    def margin(self, book: Book, claim: Claim) -> float:
+    def margin(self, stated: Stated) -> float:
         """Return what figures that are the same may differ by; errors relative to the printed one."""
-        if claim.score is None or claim.score.bounded:
-            return MARGIN
-        return RELATIVE_MARGIN * book.figure(claim, claim.against, claim.metric).value
+        score = stated.claim.score
+        return MARGIN if score is None or score.bounded else RELATIVE_MARGIN * stated.pair()[1].value
 
-    def printed(self, book: Book, claim: Claim) -> str:
+    def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
-        ours, other = book.pair_of_figures(claim, self.metric)
-        return f"{self.published(book, claim):+.4f} ({ours.printed} against {other.printed})"
+        ours, other = stated.pair(self.metric)
+        return f"{self.published(stated):+.4f} ({ours.printed} against {other.printed})"
 
-    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+    def ours(self, stated: Stated, rule: str) -> Estimate | None:
         """Return our figure under a selection rule; None without runs."""
-        ours, other = book.pair(claim)
-        lead = measures.lead if claim.score is None else measures.lead_of_runs
-        found = lead(ours, other, measures.column(ours, claim.metric, rule))
+        claim, (ours, other) = stated.claim, stated.cells[:2]
+        column = measures.column(ours, claim.metric, rule)
+        found = measures.lead(ours, other, column, whole_runs=claim.score is not None)
         return None if found is None else replace(found, mean=claim.sign * found.mean)
 
-    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+    def text(self, stated: Stated, ours: Estimate) -> str:
         """Return our figure as it is shown."""
-        return signed(ours)
+        return ours.signed
 
 
 class LeastGain(Lead):
@@ -132,98 +126,95 @@ class LeastGain(Lead):
 
     metric = "min gain"
 
-    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+    def ours(self, stated: Stated, rule: str) -> Estimate | None:
         """Return our figure; None without runs."""
-        return measures.least_lead(book.trio(claim), RULES[rule])
+        return measures.gains_apart(stated.cells, RULES[rule], measures.least)
 
 
 class Part(Lead):
     """By which part of self-train's average the method's is above it."""
 
-    def published(self, book: Book, claim: Claim) -> float:
+    def published(self, stated: Stated) -> float:
         """Return the paper's figure."""
-        return book.figure(claim, claim.cases, "average").value / self._alone(book, claim) - 1
+        return stated.figure(stated.claim.cases, "average").value / self._alone(stated) - 1
 
-    def margin(self, book: Book, claim: Claim) -> float:
+    def margin(self, stated: Stated) -> float:
         """Return what figures that are the same may differ by."""
-        return MARGIN / self._alone(book, claim)
+        return MARGIN / self._alone(stated)
 
-    def printed(self, book: Book, claim: Claim) -> str:
+    def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
-        return f"{100 * self.published(book, claim):+.2f} %"
+        return f"{100 * self.published(stated):+.2f} %"
 
-    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+    def ours(self, stated: Stated, rule: str) -> Estimate | None:
         """Return our figure; None without runs."""
-        return measures.part_gained(*book.pair(claim), RULES[rule])
+        ours, other = stated.cells[:2]
+        return measures.part_gained(ours, other, RULES[rule])
 
-    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+    def text(self, stated: Stated, ours: Estimate) -> str:
         """Return our figure as it is shown."""
         return f"{100 * ours.mean:+.2f} %" + ("" if math.isnan(ours.half) else f" ± {100 * ours.half:.2f}")
 
-    def _alone(self, book: Book, claim: Claim) -> float:
+    def _alone(self, stated: Stated) -> float:
         """Return self-train's printed average, in the column of the table."""
-        ours = book.figure(claim, claim.cases, "average")
-        wanted = (ours.place, ours.column, REFERENCE, "average")
-        return next(
-            each.value for each in book.figures if (each.place, each.column, each.row, each.metric) == wanted
-        )
-
-
-class Improved(Lead):
-    """The share of clients that gain; a client is the margin."""
-
-    def published(self, book: Book, claim: Claim) -> float:
-        """Return the paper's figure."""
-        return book.figure(claim, claim.cases, "ratio").value
-
-    def margin(self, book: Book, claim: Claim) -> float:
-        """Return what figures that are the same may differ by."""
-        return 1 / self.clients(book, claim)
-
-    def printed(self, book: Book, claim: Claim) -> str:
-        """Return what the paper prints about it."""
-        return book.figure(claim, claim.cases, "ratio").printed
-
-    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
-        """Return our figure; None without runs."""
-        gains = measures.gains(*book.pair(claim), RULES[rule])
-        return None if gains is None else gains.improved
-
-    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
-        """Return our figure as it is shown."""
-        clients = self.clients(book, claim)
-        return f"{round(ours.mean * clients)}/{clients}"
-
-    def clients(self, book: Book, claim: Claim) -> int:
-        """Return of how many clients."""
-        return book.figure(claim, claim.cases, "ratio").clients or 1
+        ours = stated.figure(stated.claim.cases, "average")
+        wanted = (ours.place, ours.column, REFERENCE, ours.metric)
+        places = {(each.place, each.column, each.row, each.metric): each for each in stated.figures}
+        return places[wanted].value
 
 
 @dataclass(frozen=True)
-class MoreImproved(Improved):
-    """The share of clients that gain less so many times another method's."""
+class MoreImproved(Lead):
+    """The share of clients that gain less so many times another method's; a client is the margin."""
 
+    metric = "ratio"
     times: int = 1
 
-    def published(self, book: Book, claim: Claim) -> float:
-        """Return the paper's figure."""
-        return book.lead(claim, "ratio")
+    def margin(self, stated: Stated) -> float:
+        """Return what figures that are the same may differ by."""
+        return 1 / _clients(stated)
 
-    def printed(self, book: Book, claim: Claim) -> str:
+    def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
-        figures = book.pair_of_figures(claim, "ratio")
-        ours, other = (round(each.value * (each.clients or 1)) for each in figures)
-        return f"{ours} against {other} of {self.clients(book, claim)}"
+        ours, other = (round(each.value * (each.clients or 1)) for each in stated.pair("ratio"))
+        return f"{ours} against {other} of {_clients(stated)}"
 
-    def ours(self, book: Book, claim: Claim, rule: str) -> Estimate | None:
+    def ours(self, stated: Stated, rule: str) -> Estimate | None:
         """Return our figure; None without runs."""
-        return measures.more_improved(book.trio(claim), RULES[rule], self.times)
+        return measures.gains_apart(stated.cells, RULES[rule], measures.improved, self.times)
 
-    def text(self, book: Book, claim: Claim, ours: Estimate) -> str:
+    def text(self, stated: Stated, ours: Estimate) -> str:
         """Return our figure as it is shown."""
-        clients = self.clients(book, claim)
+        clients = _clients(stated)
         half = "" if math.isnan(ours.half) else f" ± {clients * ours.half:.1f}"
         return f"{clients * ours.mean:+.0f}{half}"
+
+
+class Improved(MoreImproved):
+    """The share of clients that gain; a client is the margin."""
+
+    def published(self, stated: Stated) -> float:
+        """Return the paper's figure."""
+        return stated.figure(stated.claim.cases, "ratio").value
+
+    def printed(self, stated: Stated) -> str:
+        """Return what the paper prints about it."""
+        return stated.figure(stated.claim.cases, "ratio").printed
+
+    def ours(self, stated: Stated, rule: str) -> Estimate | None:
+        """Return our figure; None without runs."""
+        ours, other = stated.cells[:2]
+        gains = measures.gains(ours, other, RULES[rule])
+        return None if gains is None else gains.improved
+
+    def text(self, stated: Stated, ours: Estimate) -> str:
+        """Return our figure as it is shown."""
+        return measures.ratio(ours, _clients(stated))
+
+
+def _clients(stated: Stated) -> int:
+    """Return how many clients a claim's ratios are of."""
+    return stated.figure(stated.claim.cases, "ratio").clients or 1
 
 
 @dataclass(frozen=True)
@@ -252,10 +243,10 @@ class Kind:
     margin: bool = True
     printed: str = ""
 
-    def limits(self, book: Book, claim: Claim) -> tuple[float, float]:
+    def limits(self, stated: Stated) -> tuple[float, float]:
         """Return between what limits the truth must be."""
-        middle = 0.0 if self.over_none else self.measure.published(book, claim)
-        margin = self.measure.margin(book, claim) if self.margin else 0.0
+        middle = 0.0 if self.over_none else self.measure.published(stated)
+        margin = self.measure.margin(stated) if self.margin else 0.0
         return middle - margin, middle + margin if self.around else math.inf
 
 
@@ -275,19 +266,3 @@ BY_KIND: Mapping[str, Kind] = {
 }
 
 assert tuple(BY_KIND) == KINDS
-
-
-def asked(book: Book, claim: Claim, rule: str) -> Asked:
-    """Return what a claim asks under one selection rule; a reading that no suite computes is not run."""
-    kind = BY_KIND[claim.kind]
-    if not claim.suite:
-        return Asked(Question(None, 0.0, 0.0), NOT_RUN)
-    estimate = kind.measure.ours(book, claim, rule)
-    question = Question(estimate, *kind.limits(book, claim), book.unpublished(claim))
-    return Asked(question, NOT_RUN if estimate is None else kind.measure.text(book, claim, estimate))
-
-
-def printed(book: Book, claim: Claim) -> str:
-    """Return what the paper prints about a claim."""
-    kind = BY_KIND[claim.kind]
-    return kind.printed or kind.measure.printed(book, claim)

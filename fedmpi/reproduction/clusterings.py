@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
 from fedmpi.analysis.cells import grouped
@@ -14,8 +15,7 @@ from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import HEADLINE, MARGIN, Compared
 from fedmpi.reproduction.published import CLUSTERING, Published
 from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, refused, signed
-from fedmpi.tables.markdown import markdown_of
+from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, pivot, refused, text
 
 
 def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -25,14 +25,14 @@ def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     for reading, metric in product(readings, CLUSTERING):
         members = [each for each in readings[reading] if each.published.metric == metric]
         of_tables = grouped(members, lambda each: each.published.table)
-        text = f"of {len(members)} published figures {answered(members, rules[0])}"
-        gaps = [answer.corrected for table in of_tables.values() for *_, answer in _gaps(table)]
-        if gaps:
-            leading = in_words(gaps, refused(members))
-            text += f"; of {len(gaps)} leads of {members[0].published.paper} {leading}"
+        said = f"of {len(members)} published figures {answered(members, rules[0])}"
+        leads = [each.judged.corrected for table in of_tables.values() for each in leads_of(table)]
+        if leads:
+            leading = in_words(leads, refused(members))
+            said += f"; of {len(leads)} leads of {members[0].published.paper} {leading}"
         title = f"{' and '.join(of_tables)}{f', {reading}' if reading else ''}"
-        lines.append(f"- {title}, {metric}: {text}.")
-    return "\n".join(lines) + "\n"
+        lines.append(f"- {title}, {metric}: {said}.\n")
+    return "".join(lines)
 
 
 def settings_table(results: Results, suite: str) -> str:
@@ -43,96 +43,76 @@ def settings_table(results: Results, suite: str) -> str:
     suite : str
         Its cases are called after seed, dataset and setting, parted by hyphens, in any order.
     """
-    found: dict[str, dict[str, Cell]] = {}
+    found = {}
     for key, repetitions in results.plan(suite).items():
         name = next(iter(repetitions.values()))
         parts = [part for part in name.split("-") if part != key.dataset and not _SEED.fullmatch(part)]
         cell = results.cell(key, repetitions)
-        if cell.runs:
-            found.setdefault(_joined(parts), {})[key.dataset] = cell
-    datasets = list(dict.fromkeys(name for line in found.values() for name in line))
-    rows = [[name, *(_scores(line.get(each)) for each in datasets)] for name, line in found.items()]
-    return markdown_of(["setting", *datasets], rows) if rows else ""
+        if cell.runs:  # what a hyphen within a number has parted is put together again
+            setting = re.sub(r"(\de) (\d)", r"\1-\2", " ".join(parts))
+            found[setting, key.dataset] = _scores(cell)
+    return pivot("setting", found) if found else ""
 
 
 _SEED = re.compile(r"seed\d+")
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """Return a setting's name; what a hyphen within a number has parted is put together again."""
-    return re.sub(r"(\de) (\d)", r"\1-\2", " ".join(parts))
-
-
-def _scores(cell: Cell | None) -> str:
+def _scores(cell: Cell) -> str:
     """Return mean accuracy and macro F1 in percent, and over how many repetitions where it is one."""
-    if cell is None:
-        return "-"
     accuracy, f1 = (100 * cell.values(name).mean() for name in CLUSTERING.values())
     return f"{accuracy:.1f}, {f1:.1f}{'' if len(cell.runs) > 1 else ' (one)'}"
 
 
-def leads(found: Sequence[Compared]) -> str:
-    """Return the leads of the paper's own method over each other one: published, ours, and whether it holds.
+@dataclass(frozen=True)
+class Lead:
+    """The lead of a paper's own method over another one: as published, ours, and whether it holds."""
+
+    over: Published
+    published: float
+    ours: Estimate | None
+    judged: Judgement
+
+
+def lead_table(found: Sequence[Compared]) -> str:
+    """Return the leads of `leads_of` as a table; empty where there are none."""
+    leads = {
+        (f"{each.over.paper} over {each.over.row}", each.over.column): "; ".join(
+            (f"{each.published:+.4f}", text(each.ours), str(each.judged))
+        )
+        for each in leads_of(found)
+    }
+    return pivot("published; ours; holds?", leads) if leads else ""
+
+
+def leads_of(found: Sequence[Compared]) -> list[Lead]:
+    """Return the leads of the paper's own method, paired by repetition; none where it is not there.
 
     Parameters
     ----------
     found : sequence of Compared
         The figures of one metric of one table: a family of judgements. The paper's method has its name.
-
-    Returns
-    -------
-    str
-        Empty where the paper's method is not among them.
     """
-    gaps = _gaps(found)
-    if not gaps:
-        return ""
-    entries: dict[str, dict[str, str]] = {}
-    for each, published, ours, answer in gaps:
-        text = f"{published:+.4f}; {signed(ours)}; {answer}"
-        entries.setdefault(each.published.row, {})[each.published.column] = text
-    name, columns = found[0].published.paper, list(dict.fromkeys(each.published.column for each, *_ in gaps))
-    rows = [
-        [f"{name} over {method}", *(line[column] for column in columns)] for method, line in entries.items()
-    ]
-    return markdown_of(["published; ours; holds?", *columns], rows)
-
-
-def judged_leads(found: Sequence[Compared]) -> list[tuple[Published, Judgement]]:
-    """Return each other method's figure of one metric of one table, and whether the lead over it holds."""
-    return [(each.published, answer) for each, *_, answer in _gaps(found)]
-
-
-def _gaps(found: Sequence[Compared]) -> list[tuple[Compared, float, Estimate | None, Judgement]]:
-    """Return each other method with the published lead over it, ours, and whether it holds."""
     own = {each.published.column: each for each in found if each.published.row == each.published.paper}
-    others = [each for each in found if each.published.row != each.published.paper]
-    if not own:
-        return []
-    gaps = [_lead(own[each.published.column], each) for each in others]
-    judged = judge(
-        [
-            Question(ours, published - MARGIN, math.inf, each.published.unpublished)
-            for each, (published, ours) in zip(others, gaps, strict=True)
-        ]
-    )
-    return [(each, *gap, answer) for each, gap, answer in zip(others, gaps, judged, strict=True)]
+    others = [each for each in found if own and each.published.row != each.published.paper]
+    leads = []
+    for each in others:
+        mine, metric = own[each.published.column], CLUSTERING[each.published.metric]
+        lead = mine.published.value - each.published.value
+        leads.append((each.published, lead, measures.lead(mine.cell, each.cell, metric)))
+    questions = [
+        Question(ours, lead - MARGIN, math.inf, published.unpublished) for published, lead, ours in leads
+    ]
+    return [Lead(*each, judged) for each, judged in zip(leads, judge(questions), strict=True)]
 
 
-def _lead(own: Compared, other: Compared) -> tuple[float, Estimate | None]:
-    """Return the published lead and ours, paired by repetition."""
-    ours = measures.lead(own.cell, other.cell, CLUSTERING[own.published.metric])
-    return own.published.value - other.published.value, ours
-
-
-def _std(each: Compared) -> str:
+def _std(each: Compared) -> float | None:
     ours = each.ours[HEADLINE]
-    return f"{ours.std:.4f}" if ours is not None and ours.freedom else "-"
+    return ours.std if ours is not None and ours.freedom else None
 
 
-def _range(each: Compared) -> str:
+def _range(each: Compared) -> str | None:
     values = each.cell.values(CLUSTERING[each.published.metric])
-    return f"{values.min():.4f} to {values.max():.4f}" if values.size else "-"
+    return f"{values.min():.4f} to {values.max():.4f}" if values.size else None
 
 
 COLUMNS: Columns = {

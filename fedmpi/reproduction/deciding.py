@@ -11,7 +11,6 @@ from fedmpi.judging.estimates import FEWEST, LEVEL
 from fedmpi.judging.judgement import CONFIRMED, Question, refusal
 from fedmpi.judging.sequential import STUDENT, Looks, nominal_levels, rejected
 from fedmpi.reproduction.cells import HEADLINE
-from fedmpi.reproduction.claims import Asked, Book, asked
 from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, own_rule
 from fedmpi.reproduction.results import Results
@@ -54,8 +53,8 @@ class Standing:
     Attributes
     ----------
     posed : Posed
-    asked : Asked
-        The question and our figure after `seeds` repetitions.
+    question : Question
+        After `seeds` repetitions.
     seeds : int
         Repetitions that it stands on; of a decided claim those that decided it.
     looks : int
@@ -69,7 +68,7 @@ class Standing:
     """
 
     posed: Posed
-    asked: Asked
+    question: Question
     seeds: int
     looks: int
     verdict: str
@@ -86,7 +85,7 @@ def standings(
     """
     found: dict[int, Standing] = {}
     numbered = enumerate(_Sequence(each, figures, results, design) for each in posed)
-    for members in grouped(numbered, lambda each: each[1].family).values():
+    for members in grouped(numbered, lambda each: family(each[1].posed.claim)).values():
         decided = _decided([each for _, each in members], design)
         undecided = sum(not verdict for verdict, _ in decided)
         for (number, each), (verdict, seeds) in zip(members, decided, strict=True):
@@ -98,21 +97,19 @@ class _Sequence:
     """A claim and its looks so far."""
 
     def __init__(self, posed: Posed, figures: Sequence[Published], results: Results, design: Design) -> None:
-        self._posed, self._figures, self._results = posed, figures, results
+        self.posed, self._figures, self._results = posed, figures, results
         self._available = posed.available(results)
         self._rule = own_rule(posed.claim, HEADLINE)
         self._counts, self._fractions = design.looks(posed), design.fractions(posed)
         self.taken = [count for count in self._counts if count <= self._available]
-        questions = [self.asked(count).question for count in self.taken]
+        questions = [self._question(count) for count in self.taken]
         self._outside = [question.outside_p for question in questions]
         self._inside = [question.inside_p for question in questions]
-        self.refused = refusal(Book(figures, results).unpublished(posed.claim))
-        self.family = family(posed.claim)
+        self.refused = refusal(posed.first(figures, results, 0).unpublished)
 
-    def asked(self, count: int) -> Asked:
+    def _question(self, count: int) -> Question:
         """Return the question after so many repetitions."""
-        book = Book(self._figures, self._posed.first(self._results, count))
-        return asked(book, self._posed.claim, self._rule)
+        return self.posed.first(self._figures, self._results, count).question(self._rule)
 
     def looks(self, count: int, confirmed: bool) -> Looks:
         """Return what the looks up to so many repetitions say of what speaks against a verdict."""
@@ -126,7 +123,7 @@ class _Sequence:
         later = next((each for each in self._counts if each > count), None)
         looks = sum(each <= count for each in self.taken)
         next_look = None if verdict else later
-        return Standing(self._posed, self.asked(count), count, looks, verdict, next_look, undecided)
+        return Standing(self.posed, self._question(count), count, looks, verdict, next_look, undecided)
 
 
 def _decided(members: Sequence[_Sequence], design: Design) -> list[tuple[str, int]]:
@@ -160,8 +157,7 @@ def expected(standing: Standing, design: Design, power: float) -> int | None:
     """
     from scipy.special import ndtri, stdtr
 
-    question = standing.asked.question
-    one = question.estimate
+    question, one = standing.question, standing.question.estimate
     distance = 0.0 if one is None else _distance(question, one.mean)
     if one is None or not one.freedom or distance < _AT_LIMIT:
         return None

@@ -11,26 +11,27 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.judging.estimates import FEWEST
 from fedmpi.judging.spreads import LEVEL_OF_SPREADS
 from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
 from fedmpi.reproduction.cells import MARGIN, Compared, compare
-from fedmpi.reproduction.chart import chart
 from fedmpi.reproduction.grid import at_constant, grids, legend
 from fedmpi.reproduction.papers import PAPERS, Paper
-from fedmpi.reproduction.results import Cell, Results
+from fedmpi.reproduction.published import GAINS
+from fedmpi.reproduction.results import Results
 
-_KINDS: dict[str, tuple[Any, Any]] = {
-    "clients": (tables, overview.of_clients),
-    "clusters": (clusterings, overview.of_clusters),
-    "scores": (scores, overview.of_scores),
+_KINDS: dict[str, tuple[Any, str]] = {
+    "clients": (tables, "average accuracies"),
+    "clusters": (clusterings, "scores of clusters"),
+    "scores": (scores, "scores"),
 }
-"""By what a paper's runs are scored: the module that shows them, and how they are tallied."""
+"""By what a paper's runs are scored: the module that shows its figures, and what these are called."""
 
 
 def cells(results: Results) -> list[Compared]:
     """Return the published figures of all papers beside ours."""
-    return [each for paper in PAPERS for each in compare(paper.figures(), results)]
+    return [each for paper in PAPERS for each in compare(paper.figures, results)]
 
 
 def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, str]:
@@ -45,31 +46,22 @@ def pages(results: Results, found: Sequence[Compared], name: str) -> dict[str, s
         The first page's file name without its suffix; the other files are in a folder of this name.
     """
     papers = [_sections_of(paper, found, results) for paper in PAPERS]
-    tallies = [(paper["name"], paper["tallies"]) for paper in papers]
+    lines = [(paper["name"], f"{name}/{paper['stem']}.md", paper["tallies"]) for paper in papers]
     coverage = {paper["name"]: openings.coverage(paper["found"]) for paper in papers}
-    lines = [(title, f"{name}/{title.lower()}.md", each) for title, each in tallies]
     learnt = lessons.sections(results)
+    first = {"table": overview.table(lines), "coverage": openings.coverage_table(coverage)}
     return {
         f"{name}.md": _rendered(
-            "overview.md",
-            name=name,
-            table=overview.table(lines),
-            papers=[{**paper, "stem": paper["name"].lower()} for paper in papers],
-            coverage=openings.coverage_table(coverage),
-            margin=MARGIN,
-            version=results.version,
+            "overview.md", name=name, papers=papers, margin=MARGIN, version=results.version, **first
         ),
         "lessons.md": _rendered(
             "lessons.md", sections=learnt, summary=lessons.summary(learnt), fewest=FEWEST
         ),
-        f"{name}/verdicts.svg": _rendered("verdicts.svg", **chart(tallies)),
+        f"{name}/verdicts.svg": _rendered("verdicts.svg", **overview.picture(lines)),
         f"{name}/how-to-read.md": _rendered(
             "how-to-read.md", margin=MARGIN, level_of_spreads=LEVEL_OF_SPREADS
         ),
-        **{
-            f"{name}/{paper['name'].lower()}.md": _rendered("paper.md", name=name, paper=paper)
-            for paper in papers
-        },
+        **{f"{name}/{paper['stem']}.md": _rendered("paper.md", name=name, paper=paper) for paper in papers},
     }
 
 
@@ -85,46 +77,76 @@ def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> d
 
     Where whole runs are scored, leads of the paper's own method stand with its tables, not with other claims.
     """
-    kind, tally = _KINDS[paper.scored]
+    kind, what = _KINDS[paper.scored]
     members = [each for each in found if each.published.paper == paper.name]
-    judged = verdicts.verdicts(paper.claims(), paper.figures(), results)
-    listed = [
-        each for each in judged if kind is tables or (each.first.kind, each.first.source) != ("lead", "table")
-    ]
-    names = dict.fromkeys(each.published.place for each in members if not each.published.lacks)
+    judged = verdicts.verdicts(paper.claims, paper.figures, results)
+    apart = () if kind is tables else (("lead", "table"),)
+    listed = [each for each in judged if (each.first.kind, each.first.source) not in apart]
+    unpublished = [each.published.unpublished for each in members if each.published.unpublished]
+    places = grouped(
+        (each for each in members if not each.published.lacks), lambda each: each.published.place
+    )
     return {
         **vars(paper),
-        **_openings(members),
+        "stem": paper.name.lower(),
         "found": members,
+        "coverage": openings.coverage_text(members),
+        "unpublished": ", ".join(dict.fromkeys(part for each in unpublished for part in each.split(", "))),
+        "lacking": openings.lacking_table(members),
+        "open_cells": openings.open_table(members),
         "legend": legend(members, paper.rules),
-        "tallies": tally(members, paper.rules) + overview.of_claims(judged, paper.rules),
+        "tallies": overview.of_figures(what, members, paper.rules) + overview.of_claims(judged, paper.rules),
         "in_short": kind.in_short(members, paper.rules)
         + verdicts.in_short(listed, paper.rules)
         + tables.selection_text(members),
         "verdicts": verdicts.verdict_tables(listed, paper.rules),
-        "tables": [_table(paper, members, name, kind.COLUMNS) for name in names],
+        "tables": [_table(paper, of_table) for of_table in places.values()],
         "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
-        **(_of_clients(paper, members, results) if kind is tables else _whole(paper, members, results)),
-        **(_studies(paper, results) if paper.splits else {}),
+        "queue": openings.queue_table(results, paper.queue),
+        **(_of_clients if kind is tables else _whole)(paper, members, results),
     }
 
 
-def _openings(found: Sequence[Compared]) -> dict[str, str]:
+def _table(paper: Paper, found: Sequence[Compared]) -> dict[str, Any]:
+    """Return the parts of a published table."""
+    kind, first = _KINDS[paper.scored][0], found[0].published
+    by_metric = grouped(found, lambda each: each.published.metric)
+    metrics = [
+        {
+            "name": metric,
+            "figures": tables.figure_table(members, kind.COLUMNS, paper.rules),
+            "spreads": tables.spread_text(members, paper.rules),
+            "leads": clusterings.lead_table(members) if kind is clusterings else "",
+        }
+        for metric, members in by_metric.items()
+        if metric not in GAINS
+    ]
     return {
-        "coverage": openings.coverage_text(found),
-        "unpublished": ", ".join(dict.fromkeys(part for each in found for part in each.published.settings)),
-        "lacking": openings.lacking_table(found),
-        "open_cells": openings.open_table(found),
+        "name": first.place,
+        "suite": first.suite,
+        "metrics": metrics,
+        "notes": tables.notes(found),
+        "gains": tables.gains_table(found, paper.rules),
+        "grids": grids(found, paper.rules),
+        "at_constant": at_constant(found),
     }
 
 
 def _of_clients(paper: Paper, found: Sequence[Compared], results: Results) -> dict[str, Any]:
-    """Return the sections of a paper with accuracies of clients."""
-    suites = (*paper.tables, *filter(None, (paper.splits, paper.ablation)))
-    return {
-        "counts": tables.counts_table(found),
-        "domains": studies.domain_table(_cells(paper, results)),
-        "queue": openings.queue_table(results, suites),
+    """Return the sections of a paper with accuracies of clients: on baselines, other splits and ablation."""
+    reference = [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
+    sections = {"counts": tables.counts_table(found), "domains": studies.domain_table(reference)}
+    if not paper.splits:
+        return sections
+    first, claims, figures = paper.tables[0], paper.claims, paper.figures
+    return sections | {
+        "leads": studies.lead_table(reference),
+        "gains": studies.gain_table(reference),
+        "spreads": studies.spread_table(reference, figures, results),
+        "split_accuracies": studies.split_accuracies(results, first, paper.splits),
+        "split_leads": studies.split_leads(results, paper.splits, claims, figures),
+        "switches": studies.ablation_table(results, paper.ablation, first),
+        "without_twins": studies.clean_table(reference),
     }
 
 
@@ -133,36 +155,4 @@ def _whole(paper: Paper, found: Sequence[Compared], results: Results) -> dict[st
     return {
         "changes": scores.changes_table(results, paper.ablation, found) if paper.ablation else "",
         "honest": scores.honest_table(results, found),
-        "queue": openings.queue_table(results, paper.tables),
     }
-
-
-def _studies(paper: Paper, results: Results) -> dict[str, Any]:
-    """Return the sections on a paper's baselines, other splits and ablation."""
-    figures, claims = paper.figures(), paper.claims()
-    reference = _cells(paper, results)
-    return {
-        "leads": studies.lead_table(reference),
-        "gains": studies.gain_table(reference),
-        "spreads": studies.spread_table(reference, figures, results),
-        "split_accuracies": studies.split_accuracies(results, paper.tables[0], paper.splits),
-        "split_leads": studies.split_leads(results, paper.splits, claims, figures),
-        "switches": studies.ablation_table(results, paper.ablation, paper.tables[0]),
-        "without_twins": studies.clean_table(reference),
-    }
-
-
-def _cells(paper: Paper, results: Results) -> list[Cell]:
-    """Return the cells of a paper's tables that have runs."""
-    return [cell for suite in paper.tables for cell in studies.cells_of(results, suite)]
-
-
-def _table(paper: Paper, found: Sequence[Compared], name: str, columns: tables.Columns) -> dict[str, Any]:
-    """Return the parts of a published table, as far as its cells can be computed."""
-    members = [each for each in found if each.published.place == name and not each.published.lacks]
-    made = tables.parts(members, columns, paper.rules)
-    for each in made["metrics"] if paper.scored == "clusters" else ():
-        alike = [one for one in members if one.published.metric == each["name"]]
-        each["leads"] = clusterings.leads(alike)
-    made["gains"] = tables.gains_table(members, paper.rules)
-    return {**made, "grids": grids(members, paper.rules), "at_constant": at_constant(members)}

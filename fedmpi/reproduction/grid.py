@@ -12,13 +12,21 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
 from fedmpi.reproduction.published import CLUSTERING, GAINS
-from fedmpi.reproduction.tables import constant, refused
-from fedmpi.tables.markdown import markdown_of
+from fedmpi.reproduction.tables import constant, pivot, refused
 
 _EQUAL = 1e-9
 """Scores that differ by less are the same share of right predictions."""
 
 _MARKS = {CONFIRMED: " ✓", REFUTED: " ✗", NOT_REACHED: " ✗"}
+
+_CONSTANTS = {
+    "average": "each client's most frequent class of training (average accuracy)",
+    **dict.fromkeys(CLUSTERING, "one cluster with all graphs (clustering accuracy, macro F1)"),
+    "ROC-AUC": "0.5 whatever it is (ROC-AUC)",
+    "micro F1": "the most frequent class of all clients' training nodes (micro F1)",
+    **dict.fromkeys(("RMSE", "MAE"), "the mean training label (errors)"),
+}
+"""What a constant prediction is, by metric."""
 
 
 def grids(found: Sequence[Compared], rules: Sequence[str]) -> list[tuple[str, str]]:
@@ -35,16 +43,6 @@ def grids(found: Sequence[Compared], rules: Sequence[str]) -> list[tuple[str, st
     return [(metric, _grid(members, rules)) for metric, members in families.items() if metric not in GAINS]
 
 
-_CONSTANTS = {
-    "average": "each client's most frequent class of training (average accuracy)",
-    **dict.fromkeys(CLUSTERING, "one cluster with all graphs (clustering accuracy, macro F1)"),
-    "ROC-AUC": "0.5 whatever it is (ROC-AUC)",
-    "micro F1": "the most frequent class of all clients' training nodes (micro F1)",
-    **dict.fromkeys(("RMSE", "MAE"), "the mean training label (errors)"),
-}
-"""What a constant prediction is, by metric."""
-
-
 def at_constant(found: Sequence[Compared]) -> str:
     """Return how many clients score no more than a constant prediction; "" where it is not known.
 
@@ -52,20 +50,13 @@ def at_constant(found: Sequence[Compared]) -> str:
     """
     members = [each for each in found if each.published.metric == "average"]
     cells = {(each.published.row, each.published.column): _at_constant(each) for each in members}
-    if not any(cells.values()):
-        return ""
-    columns, names = (list(dict.fromkeys(place[axis] for place in cells)) for axis in (1, 0))
-    return markdown_of(
-        ["method", *columns],
-        [[name, *(cells.get((name, column)) or "-" for column in columns)] for name in names],
-    )
+    return pivot("method", cells) if any(cells.values()) else ""
 
 
-def _at_constant(each: Compared) -> str:
-    known = each.cell.values("constant_score") if each.cell.runs else np.zeros((0, 0))
-    scores = each.cell.values(RULES[HEADLINE]) if each.cell.runs else known
+def _at_constant(each: Compared) -> str | None:
+    known, scores = (each.cell.values(column) for column in ("constant_score", RULES[HEADLINE]))
     count = int(np.isfinite(known).sum())
-    return f"{int((scores <= known + _EQUAL).sum())} of {count}" if count else ""
+    return f"{int((scores <= known + _EQUAL).sum())} of {count}" if count else None
 
 
 def legend(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -79,42 +70,32 @@ def legend(found: Sequence[Compared], rules: Sequence[str]) -> str:
 
 def _grid(members: Sequence[Compared], rules: Sequence[str]) -> str:
     cells = {(each.published.row, each.published.column): each for each in members}
-    columns = list(dict.fromkeys(column for _, column in cells))
-    rows = [
-        [name, *(_cell(cells.get((name, column)), rules) for column in columns)]
-        for name in dict.fromkeys(name for name, _ in cells)
+    columns = grouped(cells.values(), lambda each: each.published.column).values()
+    constants = [_constant([each for each in column if each.cell.runs]) for column in columns]
+    runs = [
+        _span([str(count) for count in sorted(len(each.cell.runs) for each in column)]) for column in columns
     ]
-    seeds = [[len(each.cell.runs) for (_, place), each in cells.items() if place == name] for name in columns]
-    constants = [
-        _constant([each for (_, place), each in cells.items() if place == name and each.cell.runs])
-        for name in columns
-    ]
-    if any(constants):
-        rows.append(["*constant prediction*", *(each or "-" for each in constants)])
-    rows.append(["*runs*", *(f"*{_span(counts)}*" for counts in seeds)])
-    return markdown_of(["method", *columns], rows)
+    below = [["*constant prediction*", *constants]] if any(constants) else []
+    below.append(["*runs*", *(f"*{each}*" for each in runs)])
+    return pivot("method", {place: _cell(each, rules) for place, each in cells.items()}, below)
 
 
-def _constant(members: Sequence[Compared]) -> str:
-    """Return what a constant prediction scores in a column, "" if unknown; a span where methods differ.
+def _constant(members: Sequence[Compared]) -> str | None:
+    """Return what a constant prediction scores in a column, if known; a span where methods differ.
 
     It is taken of those with the most runs. Centralised training has one client, so its own is another one.
     """
     federated = [each for each in members if "centralised" not in each.published.row]
     most = max((len(each.cell.runs) for each in federated), default=0)
     found = [constant(each) for each in federated if len(each.cell.runs) == most]
-    shown = sorted({f"{each:.3f}" for each in found if not math.isnan(each)})
-    return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else ""
+    return _span(sorted(f"{each:.3f}" for each in found if not math.isnan(each)))
 
 
-def _cell(each: Compared | None, rules: Sequence[str]) -> str:
-    if each is None:
-        return "-"
+def _cell(each: Compared, rules: Sequence[str]) -> str:
     published = each.published
-    printed = published.printed if published.value != published.value else f"{published.value:.3f}"
-    if not each.cell.runs:
-        return f"{printed} → -"
-    return f"{printed} → {' / '.join(_ours(each, rule) for rule in rules)}"
+    printed = published.printed if math.isnan(published.value) else f"{published.value:.3f}"
+    ours = " / ".join(_ours(each, rule) for rule in rules) if each.cell.runs else "-"
+    return f"{printed} → {ours}"
 
 
 def _ours(each: Compared, rule: str) -> str:
@@ -122,6 +103,6 @@ def _ours(each: Compared, rule: str) -> str:
     return "-" if one is None else f"{one.mean:.3f}{_MARKS.get(each.judged[rule].corrected, '')}"
 
 
-def _span(counts: Sequence[int]) -> str:
-    low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"
+def _span(texts: Sequence[str]) -> str | None:
+    """Return the first and the last of sorted texts, or what both are."""
+    return " to ".join(dict.fromkeys((texts[0], texts[-1]))) if texts else None

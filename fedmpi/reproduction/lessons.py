@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from fedmpi.analysis.cells import grouped
@@ -22,11 +22,9 @@ from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.published import table
-from fedmpi.reproduction.results import Cell, Results
-from fedmpi.reproduction.tables import signed
-from fedmpi.tables.markdown import markdown_of
-
-_COLUMNS = ("question", "comparison", "suite", "cases", "over_suite", "over_cases", "change")
+from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.studies import clean
+from fedmpi.reproduction.tables import page_table
 
 _CHANGES = ("", "as published", "without twins")
 """How a line compares: two configurations; or, of the same runs, the published selection rule with another
@@ -43,11 +41,11 @@ BY_CONSTRUCTION = "never lower"
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison of stored runs, paired by split and seed.
+    """One comparison of stored runs, paired by split and seed; the attributes are the columns of its file.
 
     Attributes
     ----------
-    question, name : str
+    question, comparison : str
     suite, cases : str
         What is asked about, as ``fedmpi sweep SUITE --set ...`` takes it.
     over_suite, over_cases : str
@@ -57,26 +55,34 @@ class Comparison:
     """
 
     question: str
-    name: str
+    comparison: str
     suite: str
     cases: str
     over_suite: str
     over_cases: str
     change: str
 
-    def is_constructed(self, rule: str) -> bool:
-        """Return whether it cannot be negative: as published is a maximum that includes the last round."""
-        return self.change == "as published" and rule == HEADLINE
-
     def difference(self, results: Results, rule: str) -> Estimate | None:
         """Return by how much the score is higher, in its own unit; None without runs of both sides."""
-        ours, _ = results.one(self.suite, self.cases)
+        ours = other = results.one(self.suite, self.cases)
         if not self.change:
-            return measures.lead_of_runs(ours, results.one(self.over_suite, self.over_cases)[0], RULES[rule])
-        columns = (RULES[AS_PUBLISHED], RULES[rule])
-        if self.change == "without twins":
-            columns = (RULES[rule].replace("score", "score_without_twins"), RULES[rule])
-        return _change(ours, *columns)
+            other = results.one(self.over_suite, self.over_cases)
+        columns = {"as published": RULES[AS_PUBLISHED], "without twins": clean(rule)}
+        column = columns.get(self.change, RULES[rule])
+        return measures.lead(ours, other, column, RULES[rule], whole_runs=True)
+
+    def answer(self, one: Estimate | None, p_value: float, rule: str) -> str:
+        """Return what a difference says under a rule: a two-sided test of none."""
+        if one is None:
+            return NOT_RUN
+        if math.isnan(one.mean):
+            return NO_CHOICE
+        if one.count < FEWEST:
+            return FEW
+        if self.change == "as published" and rule == HEADLINE:  # the maximum includes the last round
+            return BY_CONSTRUCTION
+        verdict = one.verdict(p_value=p_value)
+        return verdict if verdict in (BETTER, WORSE) else ALIKE
 
 
 def comparisons() -> list[Comparison]:
@@ -88,11 +94,10 @@ def comparisons() -> list[Comparison]:
         The file cannot be read, or names a change that there is not.
     """
     path = locations.find(PAPERS[0].tables[0]).parents[1] / "lessons.csv"
-    found = []
-    for row in table(path, _COLUMNS):
-        if row["change"] not in _CHANGES or bool(row["change"]) == bool(row["over_suite"]):
-            raise BadInput(f"{path}: {row['comparison']}: name what to compare with, or a change")
-        found.append(Comparison(name=row.pop("comparison"), **row))
+    found = [Comparison(**row) for row in table(path, [field.name for field in fields(Comparison)])]
+    for each in found:
+        if each.change not in _CHANGES or bool(each.change) == bool(each.over_suite):
+            raise BadInput(f"{path}: {each.comparison}: name what to compare with, or a change")
     return found
 
 
@@ -101,73 +106,37 @@ def sections(results: Results) -> list[dict[str, Any]]:
 
     Answers of one question under one rule are corrected by Holm for their number.
     """
-    return [
-        _section(question, members, results)
-        for question, members in grouped(comparisons(), lambda each: each.question).items()
-    ]
+    questions = grouped(comparisons(), lambda each: each.question)
+    return [_section(question, members, results) for question, members in questions.items()]
 
 
 def summary(found: Sequence[dict[str, Any]]) -> str:
     """Return a line per question: its answers by rule."""
     rows = [[f"[{each['question']}](#{each['anchor']})", each["last"], each["best"]] for each in found]
-    return markdown_of(["question", *_SHOWN], rows)
+    return page_table(["question", *_SHOWN], rows)
 
 
 def _section(question: str, members: Sequence[Comparison], results: Results) -> dict[str, Any]:
-    measured = {rule: [each.difference(results, rule) for each in members] for rule in _SHOWN}
-    found = {rule: [None if _is_absent(one) else one for one in ones] for rule, ones in measured.items()}
-    answers = {rule: _answers(found[rule], measured[rule]) for rule in _SHOWN}
+    said, figures = {}, {}
     for rule in _SHOWN:
-        said = zip(members, answers[rule], strict=True)
-        answers[rule] = [_unless_constructed(answer, each.is_constructed(rule)) for each, answer in said]
+        figures[rule] = found = [each.difference(results, rule) for each in members]
+        judged = zip(members, found, corrected(found), strict=True)
+        said[rule] = [each.answer(one, p_value, rule) for each, one, p_value in judged]
     rows = []
     for place, each in enumerate(members):
-        seeds = max((one.count for one in (found[rule][place] for rule in _SHOWN) if one), default=0)
-        cells = [text for rule in _SHOWN for text in (signed(found[rule][place]), answers[rule][place])]
-        rows.append([each.name, str(seeds), *cells])
+        runs = max(one.count if one else 0 for one in (figures[rule][place] for rule in _SHOWN))
+        cells = [value for rule in _SHOWN for value in (figures[rule][place], said[rule][place])]
+        rows.append([each.comparison, runs, *cells])
     headings = ["comparison", "runs", *(text for rule in _SHOWN for text in (rule, "surely"))]
     suites = dict.fromkeys(suite for each in members for suite in (each.suite, each.over_suite) if suite)
     return {
         "question": question,
         "anchor": "".join(c for c in question.lower().replace(" ", "-") if c.isalnum() or c in "-_"),
-        "last": in_words(answers[HEADLINE]),
-        "best": in_words(answers[BY_VALIDATION]),
-        "table": markdown_of(headings, rows),
+        "last": in_words(said[HEADLINE]),
+        "best": in_words(said[BY_VALIDATION]),
+        "table": page_table(headings, rows),
         "suites": list(suites),
     }
-
-
-def _unless_constructed(answer: str, constructed: bool) -> str:
-    """Return the answer of a test, or that there is nothing to test."""
-    return BY_CONSTRUCTION if constructed and answer in (BETTER, WORSE, ALIKE) else answer
-
-
-def _is_absent(one: Estimate | None) -> bool:
-    """Return whether the runs are there and their score is not."""
-    return one is not None and math.isnan(one.mean)
-
-
-def _answers(found: Sequence[Estimate | None], measured: Sequence[Estimate | None]) -> list[str]:
-    """Return what the comparisons of a question say under one rule: two-sided tests of no difference."""
-    return [
-        NO_CHOICE if _is_absent(raw) else _answer(one, p_value)
-        for one, raw, p_value in zip(found, measured, corrected(found), strict=True)
-    ]
-
-
-def _answer(one: Estimate | None, p_value: float) -> str:
-    """Return what a comparison says."""
-    if one is None:
-        return NOT_RUN
-    if one.count < FEWEST:
-        return FEW
-    verdict = one.verdict(p_value=p_value)
-    return verdict if verdict in (BETTER, WORSE) else ALIKE
-
-
-def _change(cell: Cell, column: str, other: str) -> Estimate | None:
-    """Return the difference of two columns' means over clients; None without runs."""
-    return measures.difference(measures.averages(cell, column), measures.averages(cell, other))
 
 
 def in_words(answers: Sequence[str]) -> str:

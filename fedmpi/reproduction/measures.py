@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.analysis.rows import RULES
 from fedmpi.judging.estimates import Estimate, estimate
-from fedmpi.judging.spreads import bootstrap
-from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, POOLED
+from fedmpi.judging.spreads import Figure, bootstrap
+from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, SCORES
 from fedmpi.reproduction.results import Cell, Float, Repetition
-
-Trio = tuple[Cell, Cell, Cell]
-"""A method, another one, and self-train, over which both gain."""
 
 _STEPS_AT = 5
 """Repetitions up to which the error of a number of clients is at least half a client."""
@@ -30,8 +27,6 @@ class Gains:
 
     Attributes
     ----------
-    mean : Estimate
-        Over clients, paired.
     least : Estimate
         The smallest gain of a client.
     client : str
@@ -41,23 +36,16 @@ class Gains:
     clients : int
     """
 
-    mean: Estimate
     least: Estimate
     client: str
     improved: Estimate
     clients: int
 
-    @property
-    def ratio(self) -> str:
-        """Clients that gain at least 0, of all, as papers print it."""
-        return f"{round(self.improved.mean * self.clients)}/{self.clients}"
-
 
 def column(cell: Cell, metric: str, rule: str) -> str:
     """Return the column of rows that has what papers call a metric, under a selection rule."""
-    score = (POOLED | BY_CLIENT).get(metric)
-    if score is not None:
-        return cell.column(score, rule, by_client=metric in BY_CLIENT)
+    if metric in SCORES:
+        return cell.column(SCORES[metric], rule, by_client=metric in BY_CLIENT)
     return CLUSTERING.get(metric, RULES[rule])
 
 
@@ -66,18 +54,22 @@ def average(cell: Cell, column: str) -> Estimate | None:
     return _mean(averages(cell, column))
 
 
-def lead(ours: Cell, other: Cell, column: str) -> Estimate | None:
-    """Return by how much one cell's average is above another's, paired; None without shared repetitions."""
-    return _lead(ours, other, column, ours.shared(other))
+def lead(
+    ours: Cell, other: Cell, column: str, over: str = "", *, whole_runs: bool = False
+) -> Estimate | None:
+    """Return by how much one cell's average is above another's, paired; None without shared repetitions.
 
-
-def lead_of_runs(ours: Cell, other: Cell, column: str) -> Estimate | None:
-    """Return the same of a score of whole runs, whatever clients they have."""
-    return _lead(ours, other, column, sorted(ours.runs.keys() & other.runs.keys()))
-
-
-def _lead(ours: Cell, other: Cell, column: str, both: list[Repetition]) -> Estimate | None:
-    return difference(averages(ours, column, both), averages(other, column, both))
+    Parameters
+    ----------
+    ours, other : Cell
+    column : str
+    over : str
+        The column of the other cell; by default the same.
+    whole_runs : bool
+        Whether it is a score of whole runs, whatever clients they have.
+    """
+    both = sorted(ours.runs.keys() & other.runs.keys()) if whole_runs else ours.shared(other)
+    return _mean(averages(ours, column, both) - averages(other, over or column, both))
 
 
 def averages(cell: Cell, column: str, repetitions: list[Repetition] | None = None) -> Float:
@@ -92,11 +84,6 @@ def averages(cell: Cell, column: str, repetitions: list[Repetition] | None = Non
     return found
 
 
-def difference(ours: Float, other: Float) -> Estimate | None:
-    """Return the mean difference of paired figures [repetitions]; None without any."""
-    return _mean(ours - other)
-
-
 def _mean(figures: Float) -> Estimate | None:
     return estimate(figures).rounded() if len(figures) else None
 
@@ -107,14 +94,12 @@ def gains(ours: Cell, alone: Cell, column: str) -> Gains | None:
     if not both:
         return None
     gaps = ours.values(column, both) - alone.values(column, both)
-    clients = gaps.shape[1]
-    each = _rounded(gaps.mean(axis=0))
+    names = sorted(ours.runs[both[0]])
     return Gains(
-        mean=estimate(np.nanmean(gaps, axis=1)).rounded(),
-        least=bootstrap(gaps, lambda means: _rounded(means).min(axis=-1)),
-        client=ours.clients()[int(each.argmin())],
-        improved=bootstrap(gaps, lambda means: (_rounded(means) >= 0).mean(axis=-1), floor=_floor(gaps)),
-        clients=clients,
+        least=bootstrap(gaps, least),
+        client=names[int(_rounded(gaps.mean(axis=0)).argmin())],
+        improved=bootstrap(gaps, improved, _floor(gaps)),
+        clients=len(names),
     )
 
 
@@ -127,21 +112,51 @@ def part_gained(ours: Cell, alone: Cell, column: str) -> Estimate | None:
     return bootstrap(np.stack(figures, axis=1), lambda means: means[..., 0] / means[..., 1] - 1)
 
 
-def more_improved(cells: Trio, column: str, times: int = 1) -> Estimate | None:
-    """Return the share of clients that a method improves less so many times another's, or None."""
-    found = _two_gains(cells, column)
-    if found is None:
+def gains_apart(cells: Sequence[Cell], column: str, figure: Figure, times: int = 1) -> Estimate | None:
+    """Return a figure of a method's gains less so many times that of another one's gains.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The method, the other one, and what both gain over.
+    column : str
+    figure : callable
+        `least` or `improved`.
+    times : int
+
+    Returns
+    -------
+    Estimate or None
+        None where they share no repetition.
+    """
+    ours, other, alone = cells
+    third = set(other.shared(alone))
+    both = [one for one in ours.shared(alone) if one in third]
+    if not both:
         return None
-    clients = found.shape[1] // 2
-    return bootstrap(
-        found, lambda means: _more(_rounded(means) >= 0, times), floor=_floor(found[:, :clients])
-    )
+    first, second, none = (cell.values(column, both) for cell in cells)
+
+    def apart(means: Float) -> Float:
+        mine, others = np.split(means, 2, axis=-1)
+        return np.asarray(figure(mine) - times * figure(others))
+
+    floor = _floor(first) if figure is improved else 0.0
+    return bootstrap(np.concatenate([first - none, second - none], axis=1), apart, floor)
 
 
-def least_lead(cells: Trio, column: str) -> Estimate | None:
-    """Return by how much a method's smallest gain is above another's, or None."""
-    found = _two_gains(cells, column)
-    return None if found is None else bootstrap(found, _least_lead)
+def ratio(share: Estimate, clients: int) -> str:
+    """Return a share of clients as papers print it: how many of how many."""
+    return f"{round(share.mean * clients)}/{clients}"
+
+
+def least(gains: Float) -> Float:
+    """Return the smallest gain of a client, from gains [..., clients]."""
+    return np.asarray(_rounded(gains).min(axis=-1))
+
+
+def improved(gains: Float) -> Float:
+    """Return the share of clients that gain at least 0, from gains [..., clients]."""
+    return np.asarray((_rounded(gains) >= 0).mean(axis=-1))
 
 
 def _floor(gaps: Float) -> float:
@@ -152,27 +167,6 @@ def _floor(gaps: Float) -> float:
     """
     count, clients = gaps.shape
     return float(0.5 / clients * min(1.0, math.sqrt(_STEPS_AT / count)))
-
-
-def _two_gains(cells: Trio, column: str) -> Float | None:
-    """Return the gains of a method's clients and then another's, [repetitions, twice the clients]."""
-    ours, other, alone = cells
-    third = set(other.shared(alone))
-    both = [one for one in ours.shared(alone) if one in third]
-    if not both:
-        return None
-    first, second, none = (cell.values(column, both) for cell in (ours, other, alone))
-    return np.concatenate([first - none, second - none], axis=1)
-
-
-def _more(improved: npt.NDArray[np.bool_], times: int) -> Float:
-    first, second = np.split(improved, 2, axis=-1)
-    return np.asarray(first.mean(axis=-1) - times * second.mean(axis=-1))
-
-
-def _least_lead(means: Float) -> Float:
-    first, second = np.split(_rounded(means), 2, axis=-1)
-    return np.asarray(first.min(axis=-1) - second.min(axis=-1))
 
 
 def _rounded(values: Float) -> Float:

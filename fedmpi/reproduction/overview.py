@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
 from fedmpi.reproduction.cells import HEADLINE, Compared
-from fedmpi.reproduction.clusterings import judged_leads
+from fedmpi.reproduction.clusterings import leads_of
+from fedmpi.reproduction.published import CLUSTERING, GAINS
+from fedmpi.reproduction.tables import page_table
 from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
-from fedmpi.tables.markdown import markdown_of
 
 STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 """What can have become of a figure or claim: surely so, surely not so, neither, no runs."""
@@ -19,12 +21,17 @@ STATES = ("confirmed", "refuted or not reached", "undecided", "not run")
 _SURE, _DENIED, _OPEN, _NOT_RUN = STATES
 _OF_ANSWERS = {CONFIRMED: _SURE, REFUTED: _DENIED, NOT_REACHED: _DENIED, NOT_RUN: _NOT_RUN}
 
-
 AT_EQUAL_WORK = "claims of the text at equal work"
 """Claims that the lists of names have even where none is in a state, in the last round."""
 
 _MOST_NAMED = 5
 """Figures or claims of a state that the first page names; the papers' pages have all."""
+
+_WIDTH, _LEFT, _TOP, _STEP, _GAP = 776, 346, 34, 22, 8
+"""Of the picture."""
+
+_LOOKS = (("#009E73", "#ffffff"), ("#D55E00", "#ffffff"), ("#c9c9c9", "#222222"), ("#f4f4f4", "#222222"))
+"""Colours of `STATES`: of a bar, and of the number on it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Tally:
         What was asked about, such as "claims of the text".
     rule : str
         The selection rule.
-    answers : tuple of (str, str)
+    answers : sequence of (str, str)
         What a figure or claim is called, and the judgement.
     of_reading : bool
         Whether it is about one of several readings of the text: the lists of names have all together.
@@ -45,14 +52,13 @@ class Tally:
 
     what: str
     rule: str
-    answers: tuple[tuple[str, str], ...]
+    answers: Sequence[tuple[str, str]]
     of_reading: bool = False
 
     @property
     def counts(self) -> list[int]:
         """How many answers are in each of `STATES`; what depends on the reading is undecided."""
-        states = [_OF_ANSWERS.get(answer, _OPEN) for _, answer in self.answers]
-        return [states.count(state) for state in STATES]
+        return [len(self._in(state)) for state in STATES]
 
     @property
     def shown(self) -> bool:
@@ -69,20 +75,34 @@ class Tally:
         """What is refuted or not reached, by name."""
         return self._named(_DENIED)
 
+    def _in(self, state: str) -> list[str]:
+        return [name for name, answer in self.answers if _OF_ANSWERS.get(answer, _OPEN) == state]
+
     def _named(self, state: str) -> list[str]:
         """Return the first names in a state; one of several answers is there once, with their number."""
-        if self.of_reading:
-            return []
-        names = Counter(name for name, answer in self.answers if _OF_ANSWERS.get(answer, _OPEN) == state)
+        names = Counter(() if self.of_reading else self._in(state))
         said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
         more = [f"{len(said) - _MOST_NAMED} more"] if len(said) > _MOST_NAMED else []
         return said[:_MOST_NAMED] + more
 
 
-def of_clients(found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
-    """Return the tallies of a paper with accuracies of clients: its averages."""
-    averages = [each for each in _own_reading(found) if each.published.metric == "average"]
-    return [_figures("average accuracies", averages, rule) for rule in rules]
+def of_figures(what: str, found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
+    """Return the tallies of figures that can be computed, in the paper's own reading, but for gains.
+
+    With scores of clusters stand the leads of the paper's method.
+    """
+    figures = [each for each in found if not (each.published.reading or each.published.lacks)]
+    figures = [each for each in figures if each.published.metric not in GAINS]
+    names = [f"{each.published.row} on {each.published.column}" for each in figures]
+    answers = {rule: [each.judged[rule].corrected for each in figures] for rule in rules}
+    tallies = [Tally(what, rule, list(zip(names, answers[rule], strict=True))) for rule in rules]
+    clusters = [each for each in figures if each.published.metric in CLUSTERING]
+    leads = [
+        (f"over {each.over.row} on {each.over.column}", each.judged.corrected)
+        for members in grouped(clusters, lambda each: (each.published.table, each.published.metric)).values()
+        for each in leads_of(members)
+    ]
+    return [*tallies, *([Tally(f"leads of {found[0].published.paper}", HEADLINE, leads)] if clusters else [])]
 
 
 def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
@@ -105,25 +125,12 @@ def of_claims(judged: Sequence[Verdict], rules: Sequence[str]) -> list[Tally]:
     ]
 
 
-def of_clusters(found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
-    """Return the tallies of a paper scored by clusters: its scores, and the leads of its method."""
-    figures = _own_reading(found)
-    families = grouped(figures, lambda each: (each.published.table, each.published.metric))
-    leads = tuple(
-        (f"over {other.row} on {other.column}", answer.corrected)
-        for members in families.values()
-        for other, answer in judged_leads(members)
-    )
-    return [
-        *(_figures("scores of clusters", figures, rule) for rule in rules),
-        Tally(f"leads of {found[0].published.paper}", HEADLINE, leads),
-    ]
-
-
-def of_scores(found: Sequence[Compared], rules: Sequence[str]) -> list[Tally]:
-    """Return the tallies of a paper scored over all clients' test examples."""
-    figures = [each for each in _own_reading(found) if not each.published.lacks]
-    return [_figures("scores", figures, rule) for rule in rules]
+def _claims(found: Sequence[Verdict], rule: str, reading: str, name: str) -> Tally:
+    """Return what became of claims, in one of their readings or, blank, in all together."""
+    members = [each for each in found if not reading or reading in each.alone[rule]]
+    names = (each.first.claim for each in members)
+    answers = list(zip(names, answers_of(members, rule, reading), strict=True))
+    return Tally(f"claims read {reading}" if reading else name, rule, answers, bool(reading))
 
 
 def table(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> str:
@@ -134,35 +141,38 @@ def table(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> str:
     papers : sequence of (name, link, tallies)
     """
     rows = [
-        [
-            f"[{name}]({link})",
-            f"{len(tally.answers)} {tally.what}",
-            tally.rule,
-            *map(str, tally.counts),
-        ]
+        [f"[{name}]({link})", f"{len(tally.answers)} {tally.what}", tally.rule, *tally.counts]
         for name, link, tallies in papers
         for tally in tallies
     ]
-    return markdown_of(["paper", "what", "selection", *STATES], rows)
+    return page_table(["paper", "what", "selection", *STATES], rows)
 
 
-def _own_reading(found: Sequence[Compared]) -> list[Compared]:
-    return [each for each in found if not each.published.reading]
+def picture(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> dict[str, Any]:
+    """Return what the template of the picture needs: a bar per line of `table`."""
+    rows, y = [], _TOP
+    for name, _, tallies in papers:
+        for number, tally in enumerate(tallies):
+            label = f"{len(tally.answers)} {tally.what}, {tally.rule}"
+            rows.append({"paper": "" if number else name, "label": label, "y": y, "bars": _bars(tally)})
+            y += _STEP
+        y += _GAP
+    legend = [
+        {"x": _LEFT + place, "label": state, "colour": colour}
+        for place, state, (colour, _) in zip((0, 95, 255, 345), STATES, _LOOKS, strict=True)
+    ]
+    return {"width": _WIDTH, "height": y, "left": _LEFT, "legend": legend, "rows": rows}
 
 
-def _claims(found: Sequence[Verdict], rule: str, reading: str, name: str) -> Tally:
-    """Return what became of claims, in one of their readings or, blank, in all together."""
-    members = [each for each in found if not reading or reading in each.alone[rule]]
-    answers = answers_of(members, rule, reading)
-    names = (each.first.claim for each in members)
-    what = f"claims read {reading}" if reading else name
-    return Tally(what, rule, tuple(zip(names, answers, strict=True)), bool(reading))
-
-
-def _figures(what: str, found: Sequence[Compared], rule: str) -> Tally:
-    names = (f"{each.published.row} on {each.published.column}" for each in found)
-    return Tally(
-        what,
-        rule,
-        tuple((name, each.judged[rule].corrected) for name, each in zip(names, found, strict=True)),
-    )
+def _bars(tally: Tally) -> list[dict[str, Any]]:
+    """Return the parts of a bar; together they are as wide as the picture allows."""
+    unit = (_WIDTH - _LEFT - 10) / max(len(tally.answers), 1)
+    bars: list[dict[str, Any]] = []
+    x = float(_LEFT)
+    for count, (colour, ink) in zip(tally.counts, _LOOKS, strict=True):
+        width = count * unit
+        if count:
+            place = {"x": round(x, 1), "width": round(width, 1)}
+            bars.append({**place, "colour": colour, "ink": ink, "count": count})
+        x += width
+    return bars

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from fedmpi.config import locations
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
@@ -40,13 +41,21 @@ class Paper:
     others: tuple[str, ...] = ()
     rules: tuple[str, ...] = (AS_PUBLISHED, HEADLINE)
 
+    @cached_property
     def figures(self) -> list[Published]:
-        """Return what it prints."""
+        """What it prints."""
         return read(locations.find(self.tables[0]).with_name("published.csv"))
 
+    @cached_property
     def claims(self) -> list[Claim]:
-        """Return what it claims."""
+        """What it claims."""
         return read_claims(locations.find(self.tables[0]).with_name("claims.csv"))
+
+    @property
+    def queue(self) -> tuple[str, ...]:
+        """Suites whose missing cases its page lists."""
+        further = (self.splits, self.ablation) if self.scored == "clients" else ()
+        return (*self.tables, *filter(None, further))
 
 
 PAPERS = (

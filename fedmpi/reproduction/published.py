@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ POOLED = {
 BY_CLIENT = {f"{each.title} by client": each for each in (MAE, MSE, RMSE)}
 """What is called here the mean over clients of such a metric."""
 
-SCORES = (*POOLED, *BY_CLIENT)
+SCORES: Mapping[str, Metric] = POOLED | BY_CLIENT
 
 GAINS = ("min gain", "ratio")
 """Gains of single clients over self-train; they are no means."""
@@ -44,11 +44,6 @@ SPREADS = ("average", "client", "")
 _FIGURES = (
     *("paper", "table", "reading", "row", "column", "metric", "value", "spread", "spread_of", "seeds"),
     *("unpublished", "suite", "cases", "lacks", "note"),
-)
-_TEXTS = tuple(name for name in _FIGURES if name not in ("value", "spread", "spread_of", "seeds"))
-_CLAIMS = (
-    *("paper", "kind", "source", "place", "claim", "reading", "metric"),
-    *("suite", "cases", "against", "over"),
 )
 KINDS = ("lead", "behind", "level", "above", "alike", "gain", "improved", "more", "twice", "least")
 _OVER = ("more", "twice", "least")
@@ -108,7 +103,7 @@ class Published:
     @property
     def score(self) -> Metric | None:
         """The metric that a score is of; None of other figures."""
-        return (POOLED | BY_CLIENT).get(self.metric)
+        return SCORES.get(self.metric)
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -119,11 +114,6 @@ class Published:
     def shown(self) -> str:
         """What is printed, with the +- where it has one."""
         return self.printed if self.spread is None else f"{self.printed} (±{self.spread})"
-
-    @property
-    def settings(self) -> list[str]:
-        """The settings that are not published, one by one."""
-        return self.unpublished.split(", ") if self.unpublished else []
 
     @property
     def place(self) -> str:
@@ -145,7 +135,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement about cells of a paper's tables.
+    """One statement about cells of a paper's tables; the attributes are the columns of its file.
 
     Attributes
     ----------
@@ -179,19 +169,19 @@ class Claim:
     paper: str
     kind: str
     source: str
+    place: str
     claim: str
     reading: str
+    metric: str
     suite: str
     cases: str
     against: str
     over: str
-    metric: str = ""
-    place: str = ""
 
     @property
     def score(self) -> Metric | None:
         """The metric that it is about; None of averages and of clusters."""
-        return (POOLED | BY_CLIENT).get(self.metric)
+        return SCORES.get(self.metric)
 
     @property
     def sign(self) -> int:
@@ -225,43 +215,34 @@ def read_claims(path: Path) -> list[Claim]:
         The file cannot be read, names a kind, a source or a metric that there is not, or leaves out cases
         that a kind needs.
     """
-    claims = [Claim(**row) for row in table(path, _CLAIMS)]
+    claims = [Claim(**row) for row in table(path, [field.name for field in fields(Claim)])]
     for claim in claims:
         for name, known in (("kind", KINDS), ("source", SOURCES), ("metric", ("", *KNOWN))):
             if (given := getattr(claim, name)) not in known:
                 raise BadInput(f"{path}: {name} {given}: there are {', '.join(known)}")
-        needed = ("cases", "against", *(("over",) if claim.kind in _OVER else ())) if claim.suite else ()
-        for name in needed:
-            if not getattr(claim, name):
+        for name in ("cases", "against", *(("over",) if claim.kind in _OVER else ())):
+            if claim.suite and not getattr(claim, name):
                 raise BadInput(f"{path}: {claim.claim}: a claim of kind {claim.kind} needs {name}")
     return claims
 
 
-def _figure(row: dict[str, str]) -> Published:
-    metric, printed = row["metric"], row["value"]
+def _figure(row: dict[str, Any]) -> Published:
+    printed, clients = row.pop("value"), None
     for name, known in (("metric", KNOWN), ("spread_of", SPREADS)):
         if row[name] not in known:
             raise BadInput(f"{name} {row[name]}: there are {', '.join(filter(None, known))}")
     if not row["suite"] and not row["lacks"]:
         raise BadInput("no suite: 'lacks' must say what it takes that there is not")
-    clients = None
-    if metric == "ratio":
-        improved, clients = (int(part) for part in printed.split("/"))
+    if row["metric"] == "ratio":
+        improved, clients = map(int, printed.split("/"))
         value = improved / clients
     else:
         value = math.nan if printed == DIVERGED else _finite("value", printed)
-    seeds = int(row["seeds"])
-    if seeds < 1:
+    if (seeds := int(row["seeds"])) < 1:
         raise ValueError(f"seeds {seeds}: at least 1")
-    return Published(
-        **{name: row[name] for name in _TEXTS},
-        printed=printed,
-        value=value,
-        spread=_finite("spread", row["spread"]) if row["spread"] else None,
-        spread_of=row["spread_of"],
-        clients=clients,
-        seeds=seeds,
-    )
+    spread = _finite("spread", row["spread"]) if row["spread"] else None
+    read = {"printed": printed, "value": value, "spread": spread, "clients": clients, "seeds": seeds}
+    return Published(**row | read)
 
 
 def _finite(name: str, text: str) -> float:

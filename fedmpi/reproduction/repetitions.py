@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count, islice
 from pathlib import Path
 
 from fedmpi.config import suite as suites
-from fedmpi.config.suite import CaseSettings
+from fedmpi.config.suite import CaseSettings, SuiteFile
 from fedmpi.config.tables import parse_override
 from fedmpi.errors import BadInput
-from fedmpi.kinds import settled
+from fedmpi.registry.check import check_suite
+from fedmpi.reproduction.claims import Stated
 from fedmpi.reproduction.papers import PAPERS
 from fedmpi.reproduction.published import Claim, Published, read, read_claims
-from fedmpi.reproduction.results import Cell, Key, Repetition, Results, plan
+from fedmpi.reproduction.results import Key, Known, Plan, Repetition, Results, only, plan
+
+_SETTINGS = {"seed": "seed", "partition.seed": "split_seed"}
+"""Settings that set a repetition's fields."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,14 @@ class Posed:
 
     def available(self, results: Results) -> int:
         """Return how many repetitions, from the first on, all its cells have."""
-        cells = [results.cell(key, self.repetitions) for key in self.keys.values()]
-        complete = (all(one in cell.runs for cell in cells) for one in self.repetitions)
-        return next((place for place, each in enumerate(complete) if not each), len(self.repetitions))
+        missing = {one for key in self.keys.values() for one in results.cell(key, self.repetitions).missing}
+        found = (place for place, each in enumerate(self.repetitions) if each in missing)
+        return next(found, len(self.repetitions))
 
-    def first(self, results: Results, number: int) -> FirstRuns:
-        """Return the runs of its first repetitions."""
-        return FirstRuns(results, self.keys, self.repetitions[:number])
+    def first(self, figures: Sequence[Published], results: Results, number: int) -> Stated:
+        """Return the claim beside the runs of its first repetitions."""
+        first = self.repetitions[:number]
+        return Stated(self.claim, figures, lambda _, cases: results.cell(self.keys[cases], first))
 
     def overrides(self, repetition: Repetition) -> list[str]:
         """Return what ``--set`` takes to have a repetition run: nothing for the suite's own."""
@@ -54,23 +60,6 @@ class Posed:
             return []
         names = _varied(own)
         return [f"{name}={getattr(repetition, field)}" for name, field in _SETTINGS.items() if field in names]
-
-
-@dataclass(frozen=True)
-class FirstRuns:
-    """The runs of some repetitions of a claim's cells, in place of all `Results`."""
-
-    results: Results
-    keys: Mapping[str, Key]
-    repetitions: Sequence[Repetition]
-
-    def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
-        """Return the cell of a claim's cases; nothing is lacking."""
-        return self.results.cell(self.keys[cases], self.repetitions), []
-
-
-_SETTINGS = {"seed": "seed", "partition.seed": "split_seed"}
-"""Settings that set a repetition's fields."""
 
 
 def about(path: Path) -> tuple[list[Claim], list[Published]]:
@@ -126,49 +115,45 @@ def pose(path: Path, claims: Sequence[Claim], overrides: Sequence[str], most: in
     BadInput
         The overrides leave no claim, or a claim's cases are of several configurations.
     """
+    file = SuiteFile(path)
     if overrides:
-        plan(str(path), overrides)  # what is wrong with them alone is said as ever
-    keys: dict[str, Mapping[Key, Mapping[Repetition, str]] | None] = {}
+        check_suite(file.suite(overrides))  # what is wrong with them alone is said as ever
+    known: Known = {}
+
+    @cache
+    def planned(cases: str) -> Plan | None:
+        return _planned(file, overrides, cases, known)
+
     found = []
-    with settled():
-        for claim in claims:
-            texts = [each for each in (claim.cases, claim.against, claim.over) if each]
-            for cases in texts:
-                if cases not in keys:
-                    keys[cases] = _planned(path, overrides, cases)
-            plans = {cases: keys[cases] for cases in texts}
-            if all(each is not None for each in plans.values()):
-                found.append(_posed(claim, {cases: each for cases, each in plans.items() if each}, most))
+    for claim in claims:
+        plans = {cases: planned(cases) for cases in (claim.cases, claim.against, claim.over) if cases}
+        if None not in plans.values():
+            found.append(_posed(claim, {cases: each for cases, each in plans.items() if each}, most))
     if not found:
         raise BadInput(f"--set {' '.join(overrides)}: leaves no case of a claim about {path}")
     return found
 
 
-def _planned(
-    path: Path, overrides: Sequence[str], cases: str
-) -> Mapping[Key, Mapping[Repetition, str]] | None:
+def _planned(file: SuiteFile, overrides: Sequence[str], cases: str, known: Known) -> Plan | None:
     """Return what cases run; None where the overrides chose others."""
     chosen = dict(parse_override(each) for each in overrides)
     if any(chosen.get(key, value) != value for key, value in map(parse_override, cases.split())):
         return None
     try:
-        return plan(str(path), [*overrides, *cases.split()])
+        return plan(file, [*overrides, *cases.split()], known)
     except BadInput:
         if not overrides:
             raise
         return None
 
 
-def _posed(claim: Claim, plans: Mapping[str, Mapping[Key, Mapping[Repetition, str]]], most: int) -> Posed:
-    for cases, each in plans.items():
-        if len(each) != 1:
-            raise BadInput(f"{claim.suite} {cases}: {len(each)} configurations; a cell is one")
-    keys = {cases: next(iter(each)) for cases, each in plans.items()}
-    first, *others = (next(iter(each.values())) for each in plans.values())
+def _posed(claim: Claim, plans: Mapping[str, Plan], most: int) -> Posed:
+    chosen = {cases: only(each, f"{claim.suite} {cases}") for cases, each in plans.items()}
+    first, *others = (repetitions for _, repetitions in chosen.values())
     own = tuple(one for one in first if all(one in other for other in others))
     if not own:
         raise BadInput(f"{claim.suite}: {claim.claim}: its cells share no repetition")
-    return Posed(claim, keys, _extended(own, most), len(own))
+    return Posed(claim, {cases: key for cases, (key, _) in chosen.items()}, _extended(own, most), len(own))
 
 
 def _extended(own: tuple[Repetition, ...], most: int) -> tuple[Repetition, ...]:
@@ -186,8 +171,9 @@ def _varied(own: Sequence[Repetition]) -> list[str]:
 
 def case_of(path: Path, overrides: Sequence[str], posed: Posed, cases: str, one: Repetition) -> CaseSettings:
     """Return the suite's case that runs a repetition of a claim's cell."""
-    found = suites.read(path, [*overrides, *cases.split(), *posed.overrides(one)]).cases
+    file, chosen = SuiteFile(path), [*overrides, *cases.split()]
+    found = file.suite([*chosen, *posed.overrides(one)]).cases
     if one not in posed.repetitions[: posed.own]:
         return found[0]  # what the overrides make the same is run once
-    name = plan(str(path), [*overrides, *cases.split()])[posed.keys[cases]][one]
+    name = plan(file, chosen, {})[posed.keys[cases]][one]
     return next(each for each in found if each.name == name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy.typing as npt
 
 from fedmpi.analysis.options import option_text
 from fedmpi.analysis.rows import RULES
-from fedmpi.config import locations, suite
+from fedmpi.config import locations
+from fedmpi.config.suite import SuiteFile
 from fedmpi.errors import BadInput
 from fedmpi.kinds import settled
 from fedmpi.metrics.metric import METRICS, Metric
@@ -55,10 +57,13 @@ class Cell:
     key : Key
     runs : mapping
         Ascending.
+    missing : tuple of Repetition
+        Those asked for that are not there.
     """
 
     key: Key
     runs: Runs
+    missing: tuple[Repetition, ...] = ()
 
     def values(self, column: str, repetitions: Iterable[Repetition] | None = None) -> Float:
         """Return a column as float64 [repetitions, clients], clients by name; NaN where a row has no value.
@@ -70,7 +75,7 @@ class Cell:
         BadInput
             Repetitions have different numbers of clients.
         """
-        chosen = self.runs if repetitions is None else list(repetitions)
+        chosen = self.runs if repetitions is None else repetitions
         table = [[_number(row, column) for _, row in sorted(self.runs[one].items())] for one in chosen]
         if len({len(line) for line in table}) > 1:
             raise BadInput(f"rows of {self.key.algorithm} on {self.key.dataset}: not always the same clients")
@@ -83,10 +88,6 @@ class Cell:
         if headline == {metric.name} and not by_client:
             return f"score{ending}"
         return f"{'client_' if by_client else ''}{metric.field()}{ending}"
-
-    def clients(self) -> list[str]:
-        """Return the names of the clients, sorted."""
-        return sorted(next(iter(self.runs.values())))
 
     def shared(self, other: Cell) -> list[Repetition]:
         """Return the repetitions that both cells have, ascending.
@@ -129,75 +130,88 @@ class Results:
             repetition = Repetition(int(row["split_seed"]), int(row["seed"]))
             clients = found.setdefault(key, {}).setdefault(repetition, {})
             other = clients.setdefault(row["client"], row)
-            if any(other.get(name, "") != row.get(name, "") for name in _RESULTS):
+            if other is not row and any(other.get(name, "") != row.get(name, "") for name in _RESULTS):
                 names = f"{other['suite']} {other['case']} and {row['suite']} {row['case']}"
                 raise BadInput(f"{names}: runs of one case with different results; leave one out")
         self._runs = {key: dict(sorted(runs.items())) for key, runs in found.items()}
+        self._files: dict[str, SuiteFile] = {}
+        self._known: Known = {}
         self._plans: dict[tuple[str, str], Plan] = {}
 
-    def cell(self, key: Key, repetitions: Iterable[Repetition] | None = None) -> Cell:
+    def cell(self, key: Key, repetitions: Collection[Repetition] | None = None) -> Cell:
         """Return the runs of a configuration, all or those of some repetitions."""
         runs = self._runs.get(key, {})
-        chosen = runs if repetitions is None else set(repetitions)
-        return Cell(key, {one: rows for one, rows in runs.items() if one in chosen})
+        if repetitions is None:
+            return Cell(key, runs)
+        missing = tuple(one for one in repetitions if one not in runs)
+        return Cell(key, {one: rows for one, rows in runs.items() if one in repetitions}, missing)
 
-    def planned(self, name: str, cases: str = "") -> list[tuple[Cell, list[Repetition]]]:
-        """Return the cells of a suite, each with the repetitions that it lacks.
+    def plan(self, name: str, cases: str = "") -> Plan:
+        """Return what a suite runs.
 
         Parameters
         ----------
         name : str
-            A suite, as `fedmpi run` takes it.
+            As `fedmpi run` takes it.
         cases : str
             What ``--set`` takes, parted by spaces; by default all cases.
         """
-        found = []
-        for key, repetitions in self.plan(name, cases).items():
-            cell = self.cell(key, repetitions)
-            found.append((cell, [one for one in repetitions if one not in cell.runs]))
-        return found
-
-    def plan(self, name: str, cases: str = "") -> Plan:
-        """Return what a suite runs, read once."""
         if (name, cases) not in self._plans:
-            with settled():
-                self._plans[name, cases] = plan(name, cases.split())
+            if name not in self._files:
+                self._files[name] = SuiteFile(locations.find(name))
+            self._plans[name, cases] = plan(self._files[name], cases.split(), self._known)
         return self._plans[name, cases]
 
-    def one(self, name: str, cases: str) -> tuple[Cell, list[Repetition]]:
-        """Return the one cell of a suite's cases, and the repetitions that it lacks.
+    def planned(self, name: str, cases: str = "") -> list[Cell]:
+        """Return the cells of a suite."""
+        return [self.cell(*each) for each in self.plan(name, cases).items()]
+
+    def one(self, name: str, cases: str) -> Cell:
+        """Return the one cell of a suite's cases.
 
         Raises
         ------
         BadInput
             The cases are of several configurations.
         """
-        found = self.planned(name, cases)
-        if len(found) != 1:
-            raise BadInput(f"{name} {cases}: {len(found)} configurations; a cell is one")
-        return found[0]
+        key, repetitions = only(self.plan(name, cases), f"{name} {cases}")
+        return self.cell(key, repetitions)
 
 
-def plan(name: str, overrides: Sequence[str]) -> Plan:
-    """Return what a suite runs.
+def only(plan: Plan, cases: str) -> tuple[Key, Mapping[Repetition, str]]:
+    """Return the one configuration of a plan, and its repetitions; raise BadInput if there are several."""
+    if len(plan) != 1:
+        raise BadInput(f"{cases}: {len(plan)} configurations; a cell is one")
+    return next(iter(plan.items()))
 
-    Parameters
-    ----------
-    name : str
-        A suite, as `fedmpi run` takes it.
-    overrides : sequence of str
-        As ``--set`` takes them.
+
+Known = dict[str, tuple[Key, Repetition]]
+"""What was found out about settings: the configuration, and the seeds of a case that states none."""
+
+
+def plan(file: SuiteFile, overrides: Sequence[str], known: Known) -> Plan:
+    """Return what a suite runs under overrides, as ``--set`` takes them.
+
+    Of cases whose settings differ in seeds alone one is checked, once for all calls with the same `known`.
     """
     found: dict[Key, dict[Repetition, str]] = {}
-    texts: dict[str, str] = {}
-    for checked in check_suite(suite.read(locations.find(name), overrides)):
-        case = checked.case
-        config = case.config()
-        alike = repr({**config, "name": "", "seed": 0, "partition": {**config["partition"], "seed": 0}})
-        if alike not in texts:
-            texts[alike] = option_text(config)
-        key = Key(case.dataset.name, case.algorithm.name, case.rounds, texts[alike])
-        found.setdefault(key, {})[Repetition(case.partition.seed, case.seed)] = case.name
+    suite = file.suite(overrides)
+    with settled():
+        for each in suite.cases:
+            partition = each.settings.get("partition", {})
+            own = dict(partition) if isinstance(partition, Mapping) else {"name": partition}
+            split_seed, seed = own.pop("seed", None), each.settings.get("seed")
+            kinds = [type(stated).__name__ for stated in (split_seed, seed)]
+            mark = json.dumps({**each.settings, "partition": own, "seed": kinds}, sort_keys=True, default=str)
+            if mark not in known:
+                (case,) = (checked.case for checked in check_suite(replace(suite, cases=(each,))))
+                key = Key(case.dataset.name, case.algorithm.name, case.rounds, option_text(case.config()))
+                known[mark] = key, Repetition(case.partition.seed, case.seed)
+            key, usual = known[mark]
+            one = Repetition(
+                usual.split_seed if split_seed is None else split_seed, usual.seed if seed is None else seed
+            )
+            found.setdefault(key, {}).setdefault(one, each.name)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,10 @@ from fedmpi.judging.judgement import REFUTED, Question, judge
 from fedmpi.metrics import clients
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, HEADLINE, MARGIN
-from fedmpi.reproduction.claims import Book
+from fedmpi.reproduction.claims import Stated
 from fedmpi.reproduction.published import Claim, Published
-from fedmpi.reproduction.results import Cell, Float, Key, Results
-from fedmpi.reproduction.tables import method, number, signed
-from fedmpi.tables.markdown import markdown_of
+from fedmpi.reproduction.results import Cell, Key, Results
+from fedmpi.reproduction.tables import mean, method, named, page_table, text
 
 _BASELINES = ("fedavg", "self-train")
 _ALONE = "self-train"
@@ -31,17 +30,14 @@ _SHOWN = (HEADLINE, AS_PUBLISHED)
 
 def cells_of(results: Results, suite: str) -> list[Cell]:
     """Return the cells of a suite that have runs, by dataset, those of a dataset in the usual order."""
-    cells = [cell for cell, _ in results.planned(suite) if cell.runs]
+    cells = [cell for cell in results.planned(suite) if cell.runs]
     datasets = list(dict.fromkeys(cell.key.dataset for cell in cells))
-    return sorted(
-        cells,
-        key=lambda cell: (
-            datasets.index(cell.key.dataset),
-            algorithm_place(cell.key.algorithm),
-            cell.key.rounds,
-            cell.key.options,
-        ),
-    )
+
+    def place(cell: Cell) -> tuple[int, int, int, str]:
+        key = cell.key
+        return datasets.index(key.dataset), algorithm_place(key.algorithm), key.rounds, key.options
+
+    return sorted(cells, key=place)
 
 
 def lead_table(cells: Sequence[Cell]) -> str:
@@ -50,38 +46,37 @@ def lead_table(cells: Sequence[Cell]) -> str:
     for ours, other in _pairs(cells):
         leads = [measures.lead(ours, other, column) for column in RULES.values()]
         if leads[0] is not None:
-            names = [dataset_name(ours.key.dataset), method(ours.key), method(other.key)]
-            rows.append([*names, str(leads[0].count), *map(signed, leads)])
-    return markdown_of(["dataset", "method", "against", "seeds", *RULES], rows)
+            rows.append([*named(ours.key), method(other.key), leads[0].count, *leads])
+    return page_table(["dataset", "method", "against", "seeds", *RULES], rows)
 
 
 def gain_table(cells: Sequence[Cell]) -> str:
     """Return every method's gains over each self-train: the smallest and whose, clients that gain >= 0."""
     rows = []
     for ours, other in _pairs(cells):
-        found = [measures.gains(ours, other, column) for column in RULES.values()]
-        if other.key.algorithm != _ALONE or found[0] is None:
-            continue
-        shown = [f"{one.least.signed} ({one.client}); {one.ratio}" for one in found if one is not None]
-        names = [dataset_name(ours.key.dataset), method(ours.key), method(other.key)]
-        rows.append([*names, str(found[0].mean.count), *shown])
-    return markdown_of(["dataset", "method", "over", "seeds", *RULES], rows)
+        gains = [measures.gains(ours, other, column) for column in RULES.values()]
+        found = [one for one in gains if one is not None]
+        if other.key.algorithm == _ALONE and found:
+            shown = [
+                f"{one.least.signed} ({one.client}); {measures.ratio(one.improved, one.clients)}"
+                for one in found
+            ]
+            rows.append([*named(ours.key), method(other.key), found[0].least.count, *shown])
+    return page_table(["dataset", "method", "over", "seeds", *RULES], rows)
 
 
 def spread_table(cells: Sequence[Cell], figures: Sequence[Published], results: Results) -> str:
     """Return both standard deviations over seeds, of a client (as papers print it) and of the average."""
     printed = {
-        results.one(figure.suite, figure.cases)[0].key: figure.spread
+        results.one(figure.suite, figure.cases).key: f"{figure.spread:.3f}"
         for figure in figures
         if figure.spread is not None
     }
     rows = []
     for cell in cells:
-        spread = printed.get(cell.key)
         shown = [_spreads(cell, column) for column in RULES.values()]
-        names = [dataset_name(cell.key.dataset), method(cell.key), str(len(cell.runs))]
-        rows.append([*names, *shown, "-" if spread is None else f"{spread:.3f}"])
-    return markdown_of(["dataset", "method", "seeds", *RULES, "published, of a client"], rows)
+        rows.append([*named(cell.key), len(cell.runs), *shown, printed.get(cell.key)])
+    return page_table(["dataset", "method", "seeds", *RULES, "published, of a client"], rows)
 
 
 def _pairs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell]]:
@@ -96,42 +91,37 @@ def _pairs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell]]:
                 yield ours, other
 
 
-def _spreads(cell: Cell, column: str) -> str:
+def _spreads(cell: Cell, column: str) -> str | None:
     values = cell.values(column)
     if len(values) < 2:
-        return "-"
+        return None
     return f"{clients.std_over_seeds(values):.4f}, {clients.std_of_average(values):.4f}"
 
 
 def domain_table(cells: Sequence[Cell]) -> str:
     """Return how well clusters follow domains, by configuration; empty where no row says it."""
-    known = [(cell, values) for cell in cells if len(values := _known(measures.averages(cell, AGREEMENT)))]
+    averages = [(cell.key, measures.averages(cell, AGREEMENT)) for cell in cells]
+    known = [(key, shown) for key, values in averages if len(shown := values[~np.isnan(values)])]
     rows = [
         [
-            *(
-                dataset_name(cell.key.dataset),
-                method(cell.key),
-                _apart(cell.key, [one.key for one, _ in known]),
-            ),
-            *(str(len(values)), f"{values.mean():.3f}", ", ".join(f"{value:.2f}" for value in values)),
+            *(*named(key), _apart(key, [one for one, _ in known]), len(values), f"{values.mean():.3f}"),
+            ", ".join(f"{value:.2f}" for value in values),
         ]
-        for cell, values in known
+        for key, values in known
     ]
     headings = ["datasets", "method", "settings", "runs", "mean", "each run"]
-    return markdown_of(headings, rows) if rows else ""
-
-
-def _known(values: Float) -> Float:
-    return values[~np.isnan(values)]
+    return page_table(headings, rows) if rows else ""
 
 
 def _apart(key: Key, keys: Sequence[Key]) -> str:
     """Return the settings that not all configurations of a method have."""
-    usual = [set(split_options(each.options).items()) for each in keys if each.algorithm == key.algorithm]
-    kept = set.intersection(*usual)
-    return ", ".join(
-        f"{name} = {value}" for name, value in split_options(key.options).items() if (name, value) not in kept
-    )
+    settings = [_settings(each) for each in keys if each.algorithm == key.algorithm]
+    shared = set.intersection(*map(set, settings))
+    return ", ".join(each for each in _settings(key) if each not in shared)
+
+
+def _settings(key: Key) -> list[str]:
+    return [f"{name} = {value}" for name, value in split_options(key.options).items()]
 
 
 def clean_table(cells: Sequence[Cell]) -> str:
@@ -142,47 +132,39 @@ def clean_table(cells: Sequence[Cell]) -> str:
     headings += [f"without twins: lead over FedAvg, {rule}" for rule in _SHOWN]
     rows = []
     for cell in cells:
-        row = [dataset_name(cell.key.dataset), method(cell.key), str(len(cell.runs))]
-        row += [_graphs(cell, "test_graphs"), _graphs(cell, "test_graphs_without_twins")]
-        row.append(number(measures.average(cell, RULES[HEADLINE])))
-        row += [number(measures.average(cell, _clean(rule))) for rule in RULES]
-        baseline = baselines.get(cell.key.dataset)
-        for rule in _SHOWN:
-            apart = baseline is not None and baseline is not cell
-            lead = measures.lead(cell, baseline, _clean(rule)) if apart and baseline is not None else None
-            row.append(signed(lead))
-        rows.append(row)
-    return markdown_of(headings, rows)
+        baseline = baselines.get(cell.key.dataset, cell)
+        rows.append(
+            [
+                *(*named(cell.key), len(cell.runs)),
+                *(int(np.nansum(cell.values(f"test_graphs{part}")[0])) for part in ("", "_without_twins")),
+                *(mean(measures.average(cell, column)) for column in (RULES[HEADLINE], *map(clean, RULES))),
+                *(
+                    None if baseline is cell else measures.lead(cell, baseline, clean(rule))
+                    for rule in _SHOWN
+                ),
+            ]
+        )
+    return page_table(headings, rows)
 
 
-def _clean(rule: str) -> str:
+def clean(rule: str) -> str:
+    """Return the column of the score under a rule over test examples without twins in a training set."""
     return RULES[rule].replace("score", "score_without_twins")
-
-
-def _graphs(cell: Cell, column: str) -> str:
-    """Return how many test graphs the clients have together in one run."""
-    return str(int(np.nansum(cell.values(column)[0])))
-
-
-_Pair = tuple[Cell, Cell]
 
 
 def split_accuracies(results: Results, reference: str, splits: str) -> str:
     """Return mean and standard deviation over the seeds of the published split, and over other splits."""
     published = {cell.key: cell for cell in cells_of(results, reference)}
-    rows = []
-    for cell in cells_of(results, splits):
-        first = published.get(cell.key)
-        row = [dataset_name(cell.key.dataset), method(cell.key)]
-        row += ["0" if first is None else str(len(first.runs)), str(len(cell.runs))]
-        for rule in _SHOWN:
-            for one in (first, cell):
-                row.append("-" if one is None else _mean_and_std(measures.average(one, RULES[rule])))
-        rows.append(row)
-    headings = ["dataset", "method", "seeds", "other splits"]
-    for rule in _SHOWN:
-        headings += [f"{rule}, published split", f"{rule}, other splits"]
-    return markdown_of(headings, rows)
+    pairs = [(published.get(cell.key), cell) for cell in cells_of(results, splits)]
+    rows = [
+        [
+            *(*named(cell.key), len(first.runs) if first else 0, len(cell.runs)),
+            *(_mean_and_std(one, RULES[rule]) for rule in _SHOWN for one in (first, cell)),
+        ]
+        for first, cell in pairs
+    ]
+    headings = [f"{rule}, {which}" for rule in _SHOWN for which in ("published split", "other splits")]
+    return page_table(["dataset", "method", "seeds", "other splits", *headings], rows)
 
 
 def split_leads(results: Results, splits: str, claims: Sequence[Claim], figures: Sequence[Published]) -> str:
@@ -199,38 +181,33 @@ def split_leads(results: Results, splits: str, claims: Sequence[Claim], figures:
         Those of leads count.
     figures : sequence of Published
     """
-    book = Book(figures, results)
     elsewhere = {cell.key: cell for cell in cells_of(results, splits)}
-    rows: list[list[str]] = []
-    pairs: list[tuple[_Pair, _Pair, Claim]] = []
-    for claim in claims:
-        if claim.kind != "lead":
-            continue
-        here = book.pair(claim)
-        if all(cell.key in elsewhere for cell in here):
-            pairs.append((here, (elsewhere[here[0].key], elsewhere[here[1].key]), claim))
-            rows.append([claim.claim, f"{book.lead(claim):+.4f}"])
+    stated = [Stated(claim, figures, results.one) for claim in claims if claim.kind == "lead"]
+    stated = [each for each in stated if all(cell.key in elsewhere for cell in each.cells)]
+    rows: list[list[object]] = [[each.claim.claim, f"{each.lead():+.4f}"] for each in stated]
     headings = ["claim", "published"]
     for rule, column in RULES.items():
         questions = []
-        for row, (here, there, claim) in zip(rows, pairs, strict=True):
-            other = measures.lead(*there, column)
-            row += [_counted(measures.lead(*here, column), "seeds"), _counted(other, "splits")]
-            questions.append(Question(other, book.lead(claim) - MARGIN, math.inf, book.unpublished(claim)))
+        for row, each in zip(rows, stated, strict=True):
+            ours, against = each.cells
+            other = measures.lead(elsewhere[ours.key], elsewhere[against.key], column)
+            row += [_counted(measures.lead(ours, against, column), "seeds"), _counted(other, "splits")]
+            questions.append(Question(other, each.lead() - MARGIN, math.inf, each.unpublished))
         for row, answer in zip(rows, judge(questions), strict=True):
             row.append(str(answer).replace("seed", "split"))
         headings += [f"{rule}: published split", "other splits", "verdict on these"]
-    return markdown_of(headings, rows)
+    return page_table(headings, rows)
 
 
-def _counted(lead: Estimate | None, what: str) -> str:
-    return "-" if lead is None else f"{lead.signed} ({lead.count} {what})"
+def _counted(lead: Estimate | None, what: str) -> str | None:
+    return None if lead is None else f"{lead.signed} ({lead.count} {what})"
 
 
-def _mean_and_std(average: Estimate | None) -> str:
+def _mean_and_std(cell: Cell | None, column: str) -> str | None:
+    average = None if cell is None else measures.average(cell, column)
     if average is None:
-        return "-"
-    return number(average) if not average.freedom else f"{number(average)}, {average.std:.4f}"
+        return None
+    return text(average.mean) + (f", {average.std:.4f}" if average.freedom else "")
 
 
 @dataclass(frozen=True)
@@ -240,11 +217,23 @@ class _Switched:
     cell: Cell
     reference: Cell
     baseline: Cell
-    text: str
+
+    @property
+    def text(self) -> str:
+        """The settings that the reference does not have."""
+        usual = _settings(self.reference.key)
+        apart = [each for each in _settings(self.cell.key) if each not in usual]
+        return ", ".join(each.removeprefix("algorithm.") for each in apart)
 
     def effect(self, rule: str) -> Estimate | None:
         """Return the difference to the reference, paired by seed."""
         return measures.lead(self.cell, self.reference, RULES[rule])
+
+    def lead(self, rule: str) -> Estimate | None:
+        """Return the lead over FedAvg, of another method."""
+        if self.cell.key.algorithm == _BASELINE:
+            return None
+        return measures.lead(self.cell, self.baseline, RULES[rule])
 
     def is_identical(self) -> bool:
         """Whether every accuracy is the reference's, in each seed that both have."""
@@ -256,45 +245,34 @@ class _Switched:
 def ablation_table(results: Results, suite: str, reference: str) -> str:
     """Return the effect of each switch; whether it is one is corrected for the number of switches."""
     found = list(_switches(results, suite, reference))
-    judged = {rule: judge([Question(one.effect(rule), 0.0, 0.0) for one in found]) for rule in _SHOWN}
     headings = ["dataset", "method", "switch", "seeds"]
+    rows: list[list[object]] = [
+        [
+            *(dataset_name(one.cell.key.dataset), algorithm_name(one.cell.key.algorithm), one.text),
+            len(one.cell.shared(one.reference)),
+        ]
+        for one in found
+    ]
     for rule in _SHOWN:
+        judged = judge([Question(one.effect(rule), 0.0, 0.0) for one in found])
+        for row, one, answer in zip(rows, found, judged, strict=True):
+            surely = "yes" if answer.corrected == REFUTED else "not shown"
+            row += [mean(measures.average(one.cell, RULES[rule])), one.effect(rule)]
+            row += ["none: identical" if one.is_identical() else surely, one.lead(rule)]
         headings += [rule, f"{rule}: effect", "an effect?", f"{rule}: lead over FedAvg"]
-    rows = []
-    for place, one in enumerate(found):
-        key = one.cell.key
-        row = [dataset_name(key.dataset), algorithm_name(key.algorithm), one.text]
-        row.append(str(len(one.cell.shared(one.reference))))
-        for rule in _SHOWN:
-            surely = "yes" if judged[rule][place].corrected == REFUTED else "not shown"
-            lead = None if key.algorithm == _BASELINE else measures.lead(one.cell, one.baseline, RULES[rule])
-            row += [number(measures.average(one.cell, RULES[rule])), signed(one.effect(rule))]
-            row += ["none: identical" if one.is_identical() else surely, signed(lead)]
-        rows.append(row)
-    return markdown_of(headings, rows)
+    return page_table(headings, rows)
 
 
-def _switches(results: Results, suite: str, reference: str) -> Iterable[_Switched]:
+def _switches(results: Results, suite: str, reference: str) -> Iterator[_Switched]:
     """Yield the reference settings of each method, then its switches."""
-    known = cells_of(results, reference)
     switched = cells_of(results, suite)
-    for first in known:
-        key = first.key
-        members = [cell for cell in switched if cell.key[:3] == key[:3] and cell.shared(first)]
-        for cell in members:
-            yield _Switched(cell, first, _baseline(results, cell.key), _difference(cell.key, key))
+    for first in cells_of(results, reference):
+        for cell in switched:
+            if cell.key[:3] == first.key[:3] and cell.shared(first):
+                yield _Switched(cell, first, results.cell(_baseline(cell.key)))
 
 
-def _baseline(results: Results, key: Key) -> Cell:
-    options = split_options(key.options)
-    outside = {name: value for name, value in options.items() if not name.startswith("algorithm.")}
-    text = " ".join(f"{name}={value}" for name, value in outside.items())
-    return results.cell(key._replace(algorithm=_BASELINE, options=text))
-
-
-def _difference(key: Key, reference: Key) -> str:
-    """Return the settings in which two configurations differ, as those of the first."""
-    ours, other = split_options(key.options), split_options(reference.options)
-    parts = [f"{name.removeprefix('algorithm.')} = {value}" for name, value in ours.items()]
-    usual = {f"{name.removeprefix('algorithm.')} = {value}" for name, value in other.items()}
-    return ", ".join(part for part in parts if part not in usual)
+def _baseline(key: Key) -> Key:
+    options = split_options(key.options).items()
+    outside = [f"{name}={value}" for name, value in options if not name.startswith("algorithm.")]
+    return key._replace(algorithm=_BASELINE, options=" ".join(outside))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -37,42 +37,16 @@ EGOS = {
 _COLUMNS = ("table", "dataset", "model", "clients", "seconds", "rounds", "flops", "slip")
 
 
-@dataclass(frozen=True)
-class Printed:
-    """What one of the tables prints of a cell.
-
-    Attributes
-    ----------
-    table : str
-    clients : int
-    seconds : float or None
-        Of a whole run on eight GPUs, data loading and evaluation included; None where no table has it.
-    rounds : int
-        Rounds of that; `PUBLISHED_ROUNDS` where they are not stated.
-    slip : (str, str) or None
-        FLOPs as printed that no count gives, and why not.
-    """
-
-    table: str
-    clients: int
-    seconds: float | None
-    rounds: int
-    slip: tuple[str, str] | None
+Printed = Mapping[str, str]
+"""What one of the tables prints of a cell, by `_COLUMNS`: seconds are of a whole run on eight GPUs, data
+loading and evaluation included; FLOPs have a slip where no count gives what is printed."""
 
 
 @cache
 def _cells() -> dict[tuple[str, str], Printed]:
     """Return the cells of all tables by dataset and model."""
-    found = {}
-    for row in table(locations.find("fedgraphnn/table6").with_name("system.csv"), _COLUMNS):
-        found[row["dataset"], row["model"]] = Printed(
-            row["table"],
-            int(row["clients"]),
-            float(row["seconds"]) if row["seconds"] else None,
-            int(row["rounds"] or PUBLISHED_ROUNDS),
-            (row["flops"], row["slip"]) if row["slip"] else None,
-        )
-    return found
+    rows = table(locations.find("fedgraphnn/table6").with_name("system.csv"), _COLUMNS)
+    return {(row["dataset"], row["model"]): row for row in rows}
 
 
 _WIDTHS = {"original": 8, "attributes": 8, "scalar8": 8, "onehot": ONE_HOT_WIDTH, "constant": 1}
@@ -129,59 +103,58 @@ class SystemRow:
 
 def system_rows(runs: Iterable[Run]) -> list[SystemRow]:
     """Return a row per complete run of one of FedGraphNN's cells; others are left out."""
-    return [_row(*each) for each in map(_published, runs) if each is not None]
+    return [row for run in runs if run.status == "complete" and (row := _row(run)) is not None]
 
 
 _Options = FedGraphNNOptions | MessagePassingOptions
 
 
-def _published(run: Run) -> tuple[Run, _Options, Printed] | None:
-    """Return a run's model and what is printed of its cell; None where it is of none."""
+def _row(run: Run) -> SystemRow | None:
+    """Return a run's row; None where no table has its cell."""
     printed = _cells().get((str(setting(run.config, "dataset")), str(setting(run.config, "model"))))
-    if printed is None or run.status != "complete":
+    if printed is None:
         return None
     try:
         options = MODELS[run.config["model"]["name"]].model_validate(run.config["model"])
     except ValidationError:  # settings that this fedmpi does not know
         return None
     assert isinstance(options, _Options)
-    return run, options, printed
-
-
-def _row(run: Run, options: _Options, printed: Printed) -> SystemRow:
-    attempt = run.attempts[-1]
     name, kind = str(run.config["dataset"]["name"]), options.name.rpartition("/")[2]
-    seconds = run.measured("round_seconds")
-    per_round = float(np.median(seconds[1:] if len(seconds) > 1 else seconds))  # the first prepares graphs
-    steps = float(run.results["steps"].sum())
-    cpu = float(np.nansum(run.measured("client_cpu_seconds")))
     algorithm = str(setting(run.config, "algorithm"))
-    seconds_of_run = printed.seconds if algorithm == "fedavg" else None
-    whole = None if seconds_of_run is None else seconds_of_run / printed.rounds
-    work = None if whole is None else max(whole - SLEEP_S * printed.clients, 0.0)
+    round_s = _per_round(run)
+    published_s = without_sleeps_s = None
+    if algorithm == "fedavg" and printed["seconds"]:
+        published_s = float(printed["seconds"]) / int(printed["rounds"] or PUBLISHED_ROUNDS)
+        without_sleeps_s = max(published_s - SLEEP_S * int(printed["clients"]), 0.0)
+    cpu_seconds = float(np.nansum(run.measured("client_cpu_seconds")))
     return SystemRow(
-        table=printed.table,
+        table=printed["table"],
         dataset=name,
         algorithm=algorithm,
         model=kind,
-        ranks=attempt.ranks,
-        round_s=per_round,
-        train_step_ms=1e3 * cpu / steps,
-        published_s=whole,
-        without_sleeps_s=work,
-        with_sleeps_s=None if algorithm in _ALONE else per_round + SLEEP_S * len(run.clients),
-        parameters=int(max(attempt.provenance["parameters"])),
+        ranks=run.attempts[-1].ranks,
+        round_s=round_s,
+        train_step_ms=1e3 * cpu_seconds / float(run.results["steps"].sum()),
+        published_s=published_s,
+        without_sleeps_s=without_sleeps_s,
+        with_sleeps_s=None if algorithm in _ALONE else round_s + SLEEP_S * len(run.clients),
+        parameters=int(max(run.attempts[-1].provenance["parameters"])),
         published_flops=_as_published(run, options),
         flops=round(float(run.results["evaluation_flops"][-1].sum()) / _graphs(run)),
         slip=_slip(name, kind, printed),
     )
 
 
+def _per_round(run: Run) -> float:
+    seconds = run.measured("round_seconds")
+    return float(np.median(seconds[1:] if len(seconds) > 1 else seconds))  # the first prepares graphs
+
+
 def _slip(name: str, kind: str, printed: Printed) -> tuple[str, str] | None:
-    if (name, kind) in PUBLISHED_SLIPS and printed.table == "Table 6":
+    if (name, kind) in PUBLISHED_SLIPS and printed["table"] == "Table 6":
         shown, counted, why = PUBLISHED_SLIPS[name, kind]
         return shown, f"counted its way it is {counted} ({why})"
-    return printed.slip
+    return (printed["flops"], printed["slip"]) if printed["slip"] else None
 
 
 def _graphs(run: Run) -> float:

@@ -1,25 +1,26 @@
-"""The published tables beside ours, as Markdown."""
+"""How the pages show values, and the published tables beside ours, as Markdown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.names import algorithm_name
+from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.analysis.rows import RULES
 from fedmpi.judging.estimates import Estimate
 from fedmpi.judging.judgement import counts, in_words, refusal
 from fedmpi.judging.spreads import LEVEL_OF_SPREADS
 from fedmpi.metrics.metric import METRICS
+from fedmpi.reproduction import measures
 from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE, Compared
 from fedmpi.reproduction.published import BY_CLIENT, CLUSTERING, GAINS
 from fedmpi.reproduction.results import Cell, Key
 from fedmpi.tables.markdown import markdown_of
+from fedmpi.tables.table import NONE
 
 _ASKED = {
     AS_PUBLISHED: "as the paper computes them",
@@ -32,20 +33,46 @@ _HEADINGS = {
     BY_VALIDATION: "holds by validation?",
 }
 
-
-def number(estimate: Estimate | None) -> str:
-    """Return a figure without its interval; "-" where there is none."""
-    return "-" if estimate is None else f"{estimate.mean:.4f}"
+Columns = Mapping[str, Callable[[Compared], object]]
+"""Headings, and what stands below them of a figure."""
 
 
-def signed(estimate: Estimate | None) -> str:
-    """Return a difference with its interval; "-" where there is none."""
-    return "-" if estimate is None else estimate.signed
+def page_table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table of values, each as `text` shows it."""
+    return markdown_of(list(headings), [list(map(text, row)) for row in rows])
+
+
+def pivot(
+    corner: str, cells: Mapping[tuple[str, str], object], below: Iterable[Sequence[object]] = ()
+) -> str:
+    """Return values by row and column as a table, with further rows below it."""
+    names, columns = (list(dict.fromkeys(place[axis] for place in cells)) for axis in (0, 1))
+    rows = [[name, *(cells.get((name, column)) for column in columns)] for name in names]
+    return page_table([corner, *columns], [*rows, *below])
+
+
+def text(value: object) -> str:
+    """Return a difference with its interval, another number to four digits; a dash where there is none."""
+    if isinstance(value, Estimate):
+        return NONE if math.isnan(value.mean) else value.signed
+    if isinstance(value, float):
+        return NONE if math.isnan(value) else f"{value:.4f}"
+    return NONE if value is None else str(value)
+
+
+def mean(estimate: Estimate | None) -> float | None:
+    """Return a figure without its interval; None where there is none."""
+    return None if estimate is None else estimate.mean
 
 
 def method(key: Key) -> str:
     """Return what a method is called: its algorithm and its rounds."""
     return f"{algorithm_name(key.algorithm)}, {key.rounds} rounds"
+
+
+def named(key: Key) -> tuple[str, str]:
+    """Return what a configuration is called: dataset and method."""
+    return dataset_name(key.dataset), method(key)
 
 
 def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
@@ -55,19 +82,18 @@ def in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
     for reading, members in grouped(averages, lambda each: each.published.reading).items():
         answers = "; ".join(f"{_ASKED[rule]}: {answered(members, rule)}" for rule in rules)
         what = f"Of {len(members)} published average accuracies"
-        lines.append(
-            f"- {f'Read with {reading}: of {len(members)} of these' if reading else what}, {answers}."
-        )
-    return "\n".join(lines) + "\n"
+        if reading:
+            what = f"Read with {reading}: of {len(members)} of these"
+        lines.append(f"- {what}, {answers}.\n")
+    return "".join(lines) or "\n"
 
 
 def selection_text(found: Sequence[Compared]) -> str:
     """Return what choosing by test data is worth, a line per method; empty where it is nothing."""
-    averages = [each for each in found if each.published.metric == "average"]
     worth: dict[str, list[str]] = {}
-    for each in averages:
+    for each in found:
         last, largest = each.ours[HEADLINE], each.ours[AS_PUBLISHED]
-        if last is not None and largest is not None and largest.mean > last.mean:
+        if each.published.metric == "average" and last and largest and largest.mean > last.mean:
             points = f"{100 * (largest.mean - last.mean):.1f} on {each.published.column}"
             worth.setdefault(each.published.row, []).append(points)
     return "".join(
@@ -78,37 +104,12 @@ def selection_text(found: Sequence[Compared]) -> str:
 
 def refused(found: Sequence[Compared]) -> str:
     """Return the word for figures of a table that ours surely are not."""
-    return refusal(next((each.published.unpublished for each in found if each.published.unpublished), ""))
+    return refusal("".join(each.published.unpublished for each in found))
 
 
 def answered(found: Sequence[Compared], rule: str) -> str:
     """Return how many figures of a table hold under a rule, in words."""
     return in_words([each.judged[rule].corrected for each in found], refused(found))
-
-
-def parts(found: Sequence[Compared], columns: Columns, rules: Sequence[str]) -> dict[str, Any]:
-    """Return a published table's name and suite, and by metric our figures and how they deviate.
-
-    Parameters
-    ----------
-    found : sequence of Compared
-        Of one table.
-    columns : mapping
-        What stands between place and judgements, see `figure_table`.
-    rules : sequence of str
-    """
-    by_metric = grouped(found, lambda each: each.published.metric)
-    metrics = [
-        {
-            "name": metric,
-            "figures": figure_table(members, columns, rules),
-            "spreads": spread_text(members, rules),
-        }
-        for metric, members in by_metric.items()
-        if metric not in GAINS
-    ]
-    first = found[0].published
-    return {"name": first.place, "suite": first.suite, "metrics": metrics, "notes": notes(found)}
 
 
 def notes(found: Sequence[Compared]) -> list[str]:
@@ -117,42 +118,43 @@ def notes(found: Sequence[Compared]) -> list[str]:
     return [f"{each.row}, {each.column}: {each.note}." for each in cells.values() if not each.reading]
 
 
-Columns = Mapping[str, Callable[[Compared], str]]
-"""Headings, and what stands below them of a figure."""
-
-
 def figure_table(found: Sequence[Compared], columns: Columns, rules: Sequence[str]) -> str:
     """Return a line per figure: its place, `columns`, and for each rule the difference and the judgement."""
-    columns = {
-        "column": lambda each: each.published.column,
-        "method": lambda each: each.published.row,
-        **columns,
-    }
-    headings = [text for rule in rules for text in (f"{rule} - paper", _HEADINGS[rule])]
+    headings = [words for rule in rules for words in (f"{rule} - paper", _HEADINGS[rule])]
     if any(each.published.metric in CLUSTERING for each in found):  # the same under every rule
         headings = ["ours - paper", "holds?"]
-    rows = []
-    for each in found:
-        judged = [text for rule in rules for text in (signed(each.differences[rule]), str(each.judged[rule]))]
-        rows.append([*(shown(each) for shown in columns.values()), *judged])
-    return markdown_of([*columns, *headings], rows)
+    rows = [
+        [
+            *(each.published.column, each.published.row, *(shown(each) for shown in columns.values())),
+            *(value for rule in rules for value in (each.differences[rule], each.judged[rule])),
+        ]
+        for each in found
+    ]
+    return page_table(["column", "method", *columns, *headings], rows)
 
 
-def by_rule(shown: Callable[[Compared, str], str]) -> Columns:
-    """Return a column per selection rule."""
-    return {rule: partial(_under, shown, rule) for rule in RULES}
+def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return the smallest gains and ratios of a published table."""
+    members = [each for each in found if each.published.metric in GAINS]
+    by_rule = {rule: partial(_gain, rule) for rule in RULES}
+    return figure_table(members, {"metric": lambda each: each.published.metric, **PAPER, **by_rule}, rules)
 
 
-def _under(shown: Callable[[Compared, str], str], rule: str, each: Compared) -> str:
-    return shown(each, rule)
+def _gain(rule: str, each: Compared) -> str | None:
+    ours = each.ours[rule]
+    if ours is None:
+        return None
+    if each.published.clients is not None:
+        return measures.ratio(ours, each.published.clients)
+    return f"{ours.mean + 0.0:+.4f} ({each.client[rule]})"
 
 
-def _ours(each: Compared, rule: str) -> str:
-    return number(each.ours[rule])
+def _ours(rule: str, each: Compared) -> float | None:
+    return mean(each.ours[rule])
 
 
-PAPER: Columns = {"paper": lambda each: each.published.shown, "seeds": lambda each: str(len(each.cell.runs))}
-OURS = by_rule(_ours)
+PAPER: Columns = {"paper": lambda each: each.published.shown, "seeds": lambda each: len(each.cell.runs)}
+OURS: Columns = {rule: partial(_ours, rule) for rule in RULES}
 COLUMNS: Columns = {**PAPER, **OURS}
 
 
@@ -174,47 +176,28 @@ def spread_text(found: Sequence[Compared], rules: Sequence[str]) -> str:
     """Return in which columns the spreads of methods are pooled, with the p-values; empty without means."""
     lines = []
     for rule in rules:
-        columns = {
-            each.published.column: each.alike[rule] for each in found if not math.isnan(each.alike[rule])
-        }
-        own = [f"{name} ({p:.2g})" for name, p in columns.items() if p <= LEVEL_OF_SPREADS]
-        pooled = [f"{name} ({p:.2g})" for name, p in columns.items() if p > LEVEL_OF_SPREADS]
-        parts = [("each method's own", own), ("pooled", pooled)]
-        text = "; ".join(f"{word} on {', '.join(names)}" for word, names in parts if names)
-        if text:
-            lines.append(f"{rule.capitalize()}: {text}.")
+        alike = {each.published.column: each.alike[rule] for each in found}
+        parts = []
+        for words, pooled in (("each method's own", False), ("pooled", True)):
+            of_these = [
+                f"{name} ({p:.2g})"
+                for name, p in alike.items()
+                if not math.isnan(p) and (p > LEVEL_OF_SPREADS) == pooled
+            ]
+            parts += [f"{words} on {', '.join(of_these)}"] if of_these else []
+        lines += [f"{rule.capitalize()}: {'; '.join(parts)}."] if parts else []
     return f"Spreads (Bartlett's p). {' '.join(lines)}\n" if lines else ""
 
 
 def counts_table(found: Sequence[Compared]) -> str:
     """Return how many figures are in each state, with the correction and without."""
-    rows = []
-    word = refused(found)
+    word, rows = refused(found), []
     families = grouped(found, lambda each: (each.published.place, each.published.metric))
-    for (table, metric), members in families.items():
+    for place, members in families.items():
         for rule in RULES:
-            answers = [each.judged[rule] for each in members]
-            corrected, alone = (
-                list(counts([getattr(one, name) for one in answers], word).values())
-                for name in ("corrected", "plain")
-            )
-            rows.append([table, metric, rule, *map(str, corrected), " / ".join(map(str, alone[:2]))])
+            judged = [each.judged[rule] for each in members]
+            corrected = counts([one.corrected for one in judged], word).values()
+            no, yes, *_ = counts([one.plain for one in judged], word).values()
+            rows.append([*place, rule, *corrected, f"{no} / {yes}"])
     headings = ["table", "metric", "rule", *counts([], word)]
-    return markdown_of([*headings, f"without correction: {word} / confirmed"], rows)
-
-
-def gains_table(found: Sequence[Compared], rules: Sequence[str]) -> str:
-    """Return the smallest gains and ratios of a published table."""
-    members = [each for each in found if each.published.metric in GAINS]
-    return figure_table(
-        members, {"metric": lambda each: each.published.metric, **PAPER, **by_rule(_gain)}, rules
-    )
-
-
-def _gain(each: Compared, rule: str) -> str:
-    ours = each.ours[rule]
-    if ours is None:
-        return "-"
-    if each.published.clients is not None:
-        return f"{round(ours.mean * each.published.clients)}/{each.published.clients}"
-    return f"{ours.mean + 0.0:+.4f} ({each.client[rule]})"
+    return page_table([*headings, f"without correction: {word} / confirmed"], rows)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.judging.judgement import Judgement, in_words, judge, refusal, together
-from fedmpi.reproduction.claims import BY_KIND, Asked, Book, asked, printed
+from fedmpi.reproduction.claims import BY_KIND, Stated
 from fedmpi.reproduction.published import Claim, Published
 from fedmpi.reproduction.results import Results
-from fedmpi.reproduction.tables import method
-from fedmpi.tables.markdown import markdown_of
+from fedmpi.reproduction.tables import method, page_table
 
 _SOURCES = {
     "text": "claims of the text",
@@ -32,7 +31,7 @@ class Verdict:
     published : str
         What the paper's tables print about it.
     against : str
-        What it is measured against.
+        What it is measured against: a row of a table, or algorithm and rounds.
     seeds : str
         Repetitions behind ours, by reading.
     shown : dict
@@ -71,15 +70,38 @@ def verdicts(claims: Sequence[Claim], figures: Sequence[Published], results: Res
     BadInput
         A claim is about a cell that no table prints.
     """
-    book = Book(figures, results)
-    questions = {claim: {rule: asked(book, claim, rule) for rule in RULES} for claim in claims}
-    answers: dict[Claim, dict[str, Judgement]] = {claim: {} for claim in claims}
+    stated = {claim: Stated(claim, figures, results.one) for claim in claims}
+    asked = {(claim, rule): each.question(rule) for claim, each in stated.items() for rule in RULES}
+    answers: dict[tuple[Claim, str], Judgement] = {}
     for members in grouped(claims, family).values():
         for rule in RULES:
-            judged = judge([questions[claim][rule].question for claim in members])
-            for claim, answer in zip(members, judged, strict=True):
-                answers[claim][rule] = answer
-    return [_verdict(book, group, questions, answers) for group in _by_claim(claims)]
+            marks = [(claim, rule) for claim in members]
+            answers |= zip(marks, judge([asked[mark] for mark in marks]), strict=True)
+
+    def verdict(group: Sequence[Claim]) -> Verdict:
+        first, seeds = stated[group[0]], []
+        for claim in group:
+            estimates = [asked[claim, rule].estimate for rule in RULES]
+            seeds.append(max((one.count for one in estimates if one), default=0))
+        metric = first.claim.metric
+        return Verdict(
+            tuple(group),
+            first.printed,
+            first.pair()[1].row if metric else method(first.cells[1].key),
+            ", ".join(map(str, seeds)),
+            {rule: {each.reading: stated[each].shown(asked[each, rule]) for each in group} for rule in RULES},
+            {rule: {each.reading: answers[each, rule] for each in group} for rule in RULES},
+            {rule: together([answers[each, rule] for each in group]) for rule in RULES},
+            first.unpublished,
+        )
+
+    return [verdict(group) for group in grouped(claims, _mark).values()]
+
+
+def _mark(claim: Claim) -> tuple[str, ...]:
+    """Return what a claim shares with its other readings; without readings each is its own."""
+    apart = () if claim.reading else (claim.suite, claim.cases, claim.against, claim.metric)
+    return claim.kind, claim.claim, *apart
 
 
 def family(claim: Claim) -> tuple[str, ...]:
@@ -97,11 +119,31 @@ def verdict_tables(found: Sequence[Verdict], rules: Sequence[str]) -> list[tuple
     by_kind = grouped(found, lambda each: (each.first.kind, each.first.reading))
     for (kind, reading), members in by_kind.items():
         readings = list(dict.fromkeys(claim.reading for each in members for claim in each.claims))
-        heading = BY_KIND[kind].heading
-        if len(readings) == 1 and reading:
-            heading = f"{heading}, {reading}"
-        tables.append((heading, _table(members, readings, rules)))
+        apart = f", {reading}" if len(readings) == 1 and reading else ""
+        tables.append((BY_KIND[kind].heading + apart, _table(members, readings, rules)))
     return tables
+
+
+def _table(found: Sequence[Verdict], readings: Sequence[str], rules: Sequence[str]) -> str:
+    several = len(readings) > 1
+    headings = ["claim", "in", "against", "published", "seeds"]
+    rows = [
+        [
+            f"{each.first.claim} ({each.first.metric})" if each.first.metric else each.first.claim,
+            ", ".join(filter(None, (each.first.source, each.first.place))),
+            *(each.against, each.published, each.seeds),
+        ]
+        for each in found
+    ]
+    for rule in rules:
+        for reading in readings:
+            headings += [f"{rule}: {reading}" if several else rule, "verdict"]
+        headings += ["both together"] if several else []
+        for row, each in zip(rows, found, strict=True):
+            for reading in readings:
+                row += [each.shown[rule].get(reading, "-"), str(each.alone[rule].get(reading, "-"))]
+            row += [str(each.judged[rule])] if several else []
+    return page_table(headings, rows)
 
 
 def in_short(found: Sequence[Verdict], rules: Sequence[str]) -> str:
@@ -130,73 +172,6 @@ def answers_of(found: Sequence[Verdict], rule: str, reading: str = "") -> list[s
 
 
 def _line(what: str, found: Sequence[Verdict], rules: Sequence[str], reading: str = "") -> str:
-    refused = refusal(next((each.unpublished for each in found if each.unpublished), ""))
+    refused = refusal("".join(each.unpublished for each in found))
     parts = (f"{rule}: {in_words(answers_of(found, rule, reading), refused)}" for rule in rules)
     return f"- {what}, {'; '.join(parts)}.\n"
-
-
-def _by_claim(claims: Sequence[Claim]) -> list[tuple[Claim, ...]]:
-    """Return claims with their other readings; without readings each is its own."""
-
-    def mark(claim: Claim) -> tuple[str, ...]:
-        apart = () if claim.reading else (claim.suite, claim.cases, claim.against, claim.metric)
-        return claim.kind, claim.claim, *apart
-
-    return [tuple(group) for group in grouped(claims, mark).values()]
-
-
-def _verdict(
-    book: Book,
-    group: tuple[Claim, ...],
-    questions: Mapping[Claim, Mapping[str, Asked]],
-    answers: Mapping[Claim, Mapping[str, Judgement]],
-) -> Verdict:
-    first = group[0]
-    return Verdict(
-        group,
-        printed(book, first),
-        _against(book, first),
-        ", ".join(str(_seeds(questions[claim])) for claim in group),
-        {rule: {claim.reading: questions[claim][rule].shown for claim in group} for rule in RULES},
-        {rule: {claim.reading: answers[claim][rule] for claim in group} for rule in RULES},
-        {rule: together([answers[claim][rule] for claim in group]) for rule in RULES},
-        book.unpublished(first),
-    )
-
-
-def _against(book: Book, claim: Claim) -> str:
-    """Return what a claim is measured against: a row of a table, or algorithm and rounds."""
-    if claim.metric:
-        return book.figure(claim, claim.against, claim.metric).row
-    return method(book.pair(claim)[1].key)
-
-
-def _named(claim: Claim) -> str:
-    return f"{claim.claim} ({claim.metric})" if claim.metric else claim.claim
-
-
-def _source(claim: Claim) -> str:
-    return f"{claim.source}, {claim.place}" if claim.place else claim.source
-
-
-def _seeds(questions: Mapping[str, Asked]) -> int:
-    counts = [each.question.estimate.count for each in questions.values() if each.question.estimate]
-    return max(counts, default=0)
-
-
-def _table(found: Sequence[Verdict], readings: Sequence[str], rules: Sequence[str]) -> str:
-    headings = ["claim", "in", "against", "published", "seeds"]
-    several = len(readings) > 1
-    for rule in rules:
-        for reading in readings:
-            headings += [f"{rule}: {reading}", "verdict"] if several else [rule, "verdict"]
-        headings += ["both together"] if several else []
-    rows = []
-    for each in found:
-        cells = [_named(each.first), _source(each.first), each.against, each.published, each.seeds]
-        for rule in rules:
-            for reading in readings:
-                cells += [each.shown[rule].get(reading, "-"), str(each.alone[rule].get(reading, "-"))]
-            cells += [str(each.judged[rule])] if several else []
-        rows.append(cells)
-    return markdown_of(headings, rows)

@@ -8,19 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fedmpi.analysis.leaderboard import constants, tables
 from fedmpi.analysis.leaderboard import row_files as files
-from fedmpi.analysis.leaderboard.board import board, cost, leads, tally
-from fedmpi.analysis.leaderboard.learned import (
-    Standing,
-    leads_where_learned,
-    learned,
-    not_learned,
-    rank_where_learned,
-    standing,
-)
+from fedmpi.analysis.leaderboard import tables
+from fedmpi.analysis.leaderboard.board import Standing, board, cost
 from fedmpi.analysis.leaderboard.page import pages
-from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Row, differences
+from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row, differences
 from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
 from fedmpi.cli.leaderboard import ROWS, TRACKS
 from fedmpi.config import locations
@@ -73,46 +65,42 @@ def runs(data, method, *, mean, spread=0.0, **other) -> list[Row]:
     ]
 
 
-def test_a_track_has_the_same_number_of_candidates_for_all(demo, tmp_path):
+def test_a_track_has_the_same_number_of_candidates_for_all(demo):
     assert {len(cases) for cases in demo.candidates.values()} == {2}
     assert list(demo.pairs) == ["one-fedavg", "one-fedprox", "one-self-train", "two-fedavg", "two-fedprox"]
-    unequal = tmp_path / "unequal.toml"
-    unequal.write_text(
-        SUITE.replace('algorithm = "self-train" }', 'algorithm = "self-train", setting = "b" }')
-    )
-    with pytest.raises(BadInput, match="methods have 1, 2 candidates; a leaderboard gives all of them"):
-        track(unequal)
 
 
-def test_two_pairs_of_one_label_are_refused(tmp_path):
-    path = tmp_path / "alike.toml"
-    path.write_text(
-        """
+WHOLE = SUITE.replace('{ data = "two", ', "{ ")
+ALIKE = """
 name = "alike"
 [matrix]
 data = [{ label = "A", partition.seed = 1 }, { label = "A-B", partition.seed = 2 }]
 setting = [{ label = "a", rounds = 1 }]
 algorithm = [{ label = "B-C", algorithm = "fedavg" }, { label = "C", algorithm = "fedprox" }]
 """
-    )
-    with pytest.raises(BadInput, match="A-B-C is the label of 2 pairs"):
-        track(path)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("text", "words"),
     [
-        ("rounds = 2", "rounds = 2\nseed = 3", "seed 3 is one of the winners' (1 to 10): tune on another"),
         (
-            "\ndata = [",
-            "\nplace = [",
+            SUITE.replace('algorithm = "self-train" }', 'algorithm = "self-train", setting = "b" }'),
+            "methods have 1, 2 candidates; a leaderboard gives all of them",
+        ),
+        (
+            WHOLE.replace("rounds = 2", "rounds = 2\nseed = 3"),
+            "seed 3 is one of the winners' (1 to 10): tune on",
+        ),
+        (
+            WHOLE.replace("\ndata = [", "\nplace = ["),
             "no track of a leaderboard: its suite needs the axes data and algorithm",
         ),
+        (ALIKE, "A-B-C is the label of 2 pairs"),
     ],
 )
-def test_what_is_no_track_is_refused(tmp_path, old, new, words):
+def test_what_is_no_track_is_refused(tmp_path, text, words):
     path = tmp_path / "graphs.toml"
-    path.write_text(SUITE.replace('{ data = "two", ', "{ ").replace(old, new))
+    path.write_text(text)
     with pytest.raises(BadInput) as error:
         track(path)
     assert words in str(error.value)
@@ -193,8 +181,8 @@ def test_leads_are_paired_by_seed(demo):
     rows += runs("one", "self-train", mean=0.5, spread=-0.2)
     found = board(demo, rows)
     # FedProx: 0.00 or 0.02 more, mean 0.01 of standard error 0.0033; self-train: 0.4 more or less, mean 0.
-    assert leads(found, "one") == {"fedprox": "better", "self-train": "undecided"}
-    assert tally(found, "fedprox", "fedavg") == (1, 0)
+    assert found.leads("one") == {"fedprox": "better", "self-train": "undecided"}
+    assert found.tally("fedprox", "fedavg") == (1, 0)
 
 
 FEW_RATES = """
@@ -224,8 +212,8 @@ def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp
     ]
     judged = board(found, rows)
     assert judged.few_rates == {"scaffold": (0.01, 0.1)}
-    assert leads(judged, "one") == {"scaffold": "too few rates", "self-train": "worse"}
-    assert tally(judged, "scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
+    assert judged.leads("one") == {"scaffold": "too few rates", "self-train": "worse"}
+    assert judged.tally("scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
     text = pages([judged], "board.md")["board.md"]
     first = text.split("\n\n")[1]
     assert (
@@ -249,13 +237,13 @@ def test_no_method_is_better_than_a_reference_of_two_rates(tmp_path):
     )
     rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "self-train", mean=0.7, spread=0.02)
     judged = board(track(path), rows)
-    assert leads(judged, "one") == {"self-train": "too few rates"}
+    assert judged.leads("one") == {"self-train": "too few rates"}
     assert "better" not in tables.ranks(judged).splitlines()[-1]
 
 
 def constants_of(data, mean):
     """Return ten constants."""
-    return [constants.Constant("graphs", data, seed, "accuracy", mean) for seed in range(1, 11)]
+    return [Constant("graphs", data, seed, "accuracy", mean) for seed in range(1, 11)]
 
 
 @pytest.fixture
@@ -276,15 +264,17 @@ def test_methods_are_held_against_a_constant_prediction(wide):
             rows += runs(data, method, mean=mean, spread=spread)
     known = [*constants_of("one", 0.6), *constants_of("two", 0.4), *constants_of("three", 0.55)]
     found = board(wide, rows, known)
-    assert {data: standing(found, data) for data in found.federations} == {
+    assert found.standings == {
         "one": Standing(2, 1, 3),
         "two": Standing(3, 0, 3),
         "three": Standing(1, 2, 3),
     }
-    assert (learned(found), list(not_learned(found))) == (["one", "two"], ["three"])
-    assert learned(board(wide, rows, [each for each in known if each.data != "two"])) == ["one"]
-    assert [rank_where_learned(found, name) for name in methods] == [2.0, 2.0, 2.0]
-    assert [leads_where_learned(found, name) for name in methods] == [(0, 0), (1, 1), (1, 1)]
+    there = found.learned
+    assert (there.federations, list(found.not_learned)) == (("one", "two"), ["three"])
+    without_two = board(wide, rows, [each for each in known if each.data != "two"])
+    assert without_two.learned.federations == ("one",)
+    assert [there.mean_rank(name) for name in methods] == [2.0, 2.0, 2.0]
+    assert [there.tally(name, "fedavg") for name in methods] == [(0, 0), (1, 1), (1, 1)]
     text = pages([found], "board.md")["board.md"]
     assert (
         "graphs.** On one and two methods learn more than a constant prediction. Better than FedAvg" in text
@@ -300,44 +290,33 @@ def test_methods_are_held_against_a_constant_prediction(wide):
 def test_where_constants_or_runs_are_missing_nothing_is_said(demo):
     rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "fedprox", mean=0.5, spread=0.01)
     unfinished = board(demo, rows, constants_of("one", 0.6))
-    assert (standing(unfinished, "one"), not_learned(unfinished)) == (None, {})
+    assert unfinished.standings == unfinished.not_learned == {}
     rows += runs("one", "self-train", mean=0.5, spread=0.01)
-    assert standing(board(demo, rows, constants_of("one", 0.6)[:9]), "one") is None
+    assert board(demo, rows, constants_of("one", 0.6)[:9]).standings == {}
     whole = board(demo, rows, constants_of("one", 0.6))
-    assert standing(whole, "one") == Standing(0, 3, 3)
-    assert rank_where_learned(whole, "fedavg") != rank_where_learned(whole, "fedavg")  # NaN: nowhere
+    assert whole.standings == {"one": Standing(0, 3, 3)}
+    assert math.isnan(whole.learned.mean_rank("fedavg"))
     assert "where learned" not in tables.ranks(board(demo, rows))
 
 
 def test_constants_survive_their_file_and_a_damaged_one_is_refused(tmp_path):
-    path = constants.file_beside(tmp_path / "graphs.csv")
-    assert constants.read(path) == []
+    path = files.constants_beside(tmp_path / "graphs.csv")
+    assert files.read_constants(path) == []
     listed = constants_of("one", 1 / 3)
     path.parent.mkdir()
-    path.write_text(constants.as_csv(listed))
-    assert constants.read(path) == listed
+    path.write_text(files.as_csv(Constant, listed))
+    assert files.read_constants(path) == listed
     for old, new in ((",1,", ",11,"), ("0.33", "x"), ("seed", "sed"), (",accuracy,", ",")):
-        path.write_text(constants.as_csv(listed).replace(old, new, 1))
+        path.write_text(files.as_csv(Constant, listed).replace(old, new, 1))
         with pytest.raises(BadInput, match=r"damaged|columns differ"):
-            constants.read(path)
+            files.read_constants(path)
 
 
 def test_costs_are_in_those_of_fedavg(demo):
     rows = runs("one", "fedavg", mean=0.5, rounds_to_target=2.0, cpu_seconds_to_target=4.0)
     rows += runs("one", "fedprox", mean=0.5, model_gflop=3000.0, bytes_per_client=5000.0)
-    rows[10:12] = [
-        row(
-            "one",
-            "fedprox",
-            seed,
-            0.5,
-            model_gflop=3000.0,
-            bytes_per_client=5000.0,
-            rounds_to_target=1.0,
-            cpu_seconds_to_target=seconds,
-        )
-        for seed, seconds in ((1, 2.0), (2, 6.0))
-    ]
+    for place, seconds in ((10, 2.0), (11, 6.0)):
+        rows[place] = replace(rows[place], rounds_to_target=1.0, cpu_seconds_to_target=seconds)
     rows = [replace(each, target=0.5) for each in rows]
     found = cost(board(demo, rows), "fedprox")
     assert (found.kilobytes, found.flops, found.reached, found.seconds) == (5.0, pytest.approx(3.0), 0.2, 1.0)
@@ -349,7 +328,7 @@ def test_rows_survive_their_file_and_differences_are_named(tmp_path):
         row("one", "fedavg", 2, math.nan, status="diverged"),
     ]
     path = tmp_path / "rows.csv"
-    path.write_text(files.as_csv(written))
+    path.write_text(files.as_csv(Row, written))
     again = files.read(path)
     assert differences(written, again) == []
     assert again[0] == written[0] or math.isnan(again[0].target)
@@ -378,7 +357,7 @@ def test_rows_survive_their_file_and_differences_are_named(tmp_path):
 )
 def test_a_damaged_file_is_refused_with_its_line(tmp_path, old, new, words):
     path = tmp_path / "rows.csv"
-    text = files.as_csv([row("one", "fedavg", 1, 0.5, model_gflop=0.25)])
+    text = files.as_csv(Row, [row("one", "fedavg", 1, 0.5, model_gflop=0.25)])
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(BadInput, match=words):
@@ -387,7 +366,7 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path, old, new, words):
 
 def test_rows_that_are_there_twice_or_of_another_track_are_refused(tmp_path):
     path = tmp_path / "rows.csv"
-    path.write_text(files.as_csv([row("one", "fedavg", 1, 0.5)]))
+    path.write_text(files.as_csv(Row, [row("one", "fedavg", 1, 0.5)]))
     with pytest.raises(BadInput, match="two rows of graphs, final one-fedavg-seed1"):
         files.read(path, path)
     with pytest.raises(BadInput, match="rows of graphs, not of nodes"):
@@ -435,7 +414,7 @@ def test_costs_without_a_measurement_or_a_target_are_left_out(demo):
 
 def test_a_track_may_lack_fedavg_but_has_one_known_metric(demo):
     found = board(demo, runs("one", "fedprox", mean=0.5))
-    assert (tally(found, "fedprox", "other"), found.entry("one", "other").rows) == ((0, 0), ())
+    assert (found.tally("fedprox", "other"), found.entry("one", "other").rows) == ((0, 0), ())
     with pytest.raises(BadInput, match="rows of the metric accuracy, other: a track has one"):
         board(demo, [*runs("one", "fedavg", mean=0.5), *runs("one", "fedprox", mean=0.5, metric="other")])
 
@@ -462,7 +441,7 @@ def test_labels_may_have_characters_that_names_of_cases_have_not(tmp_path):
 def test_the_committed_page_follows_from_the_committed_rows():
     places = [ROOT / ROWS / f"{name}.csv" for name in TRACKS]
     found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
-    known = [constants.read(constants.file_beside(path)) for path in places]
+    known = [files.read_constants(files.constants_beside(path)) for path in places]
     assert [len(listed) for listed in known] == [len(each.federations) * 10 for each in found]
     boards = [
         board(each, files.read(path), listed) for each, path, listed in zip(found, places, known, strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fedmpi.analysis import scores
-from fedmpi.analysis.leaderboard import constants
 from fedmpi.analysis.leaderboard import row_files as files
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store.reader import load_run
@@ -42,22 +41,22 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     assert [row.seed for row in rows[2:]] == list(range(1, 11))
     assert rows[2].target == pytest.approx(sum(row.val for row in rows[2:]) / 10)
     assert len({row.results_digest for row in rows}) == 12
-    found = constants.read(constants.file_beside(path))
+    found = files.read_constants(files.constants_beside(path))
     assert [each.seed for each in found] == list(range(1, 11))
     runs = tmp_path / "results/runs/demo/graphs-tuned"
     first = scores.constant(load_run(next(runs.glob("*seed1"))), ACCURACY)
     assert 0 < first == found[0].constant < 1
 
     before = path.read_text()
-    constants.file_beside(path).unlink()
+    files.constants_beside(path).unlink()
     assert fedmpi("leaderboard", "constants", "demo.toml").returncode == 0
-    assert constants.read(constants.file_beside(path)) == found
+    assert files.read_constants(files.constants_beside(path)) == found
     assert fedmpi("leaderboard", "run", "demo.toml").returncode == 0
     assert path.read_text() == before
     same = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
     assert (same.returncode, "1 case computed again: the same bits" in same.stdout) == (0, True)
     assert "1 constant prediction computed again: the same" in same.stdout
-    place = constants.file_beside(path)
+    place = files.constants_beside(path)
     place.write_text(place.read_text().replace(str(found[3].constant), "0.125"))
     other = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
     assert other.returncode == 1

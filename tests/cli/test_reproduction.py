@@ -72,35 +72,27 @@ def test_the_committed_rows_are_small():
     assert sum(path.stat().st_size for path in files) < 30e6
 
 
-def test_a_folder_without_rows_is_refused(fedmpi, tmp_path):
-    (tmp_path / "empty").mkdir()
-    done = fedmpi("paper", "reproduction", "empty")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "fedmpi: empty: no rows (.csv); make some with fedmpi report --csv\n",
-    )
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
-    reference = ROOT / "results" / "reference"
+def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("fedmpi.cli.reproduction.all_cells", lambda results: [])
+    monkeypatch.setattr("fedmpi.cli.reproduction.pages", lambda *given: {})
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"file/cells\.csv: cannot write it"):
-        reproduction([reference], tmp_path / "file" / "cells.csv", tmp_path / "page.md")
+        reproduction(
+            [ROOT / "results/reference/gcfl-table3.csv"], tmp_path / "file/cells.csv", tmp_path / "page.md"
+        )
 
 
-def test_other_tables_are_refused(tmp_path):
+def test_what_has_no_rows_is_refused_and_nothing_written(tmp_path):
+    places = tmp_path / "cells.csv", tmp_path / "page.md"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match=r"empty: no rows \(\.csv\); make some with fedmpi report --csv"):
+        reproduction([tmp_path / "empty"], *places)
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(BadInput, match="columns differ"):
-        reproduction([path], tmp_path / "cells.csv", tmp_path / "page.md")
-
-
-def test_a_file_of_no_rows_writes_nothing(fedmpi, tmp_path):
-    with (tmp_path / "rows.csv").open("w") as stream:
+        reproduction([path], *places)
+    with path.open("w") as stream:
         rows.write([], stream)
-    done = fedmpi("paper", "reproduction", "rows.csv", "--cells", "cells.csv", "--document", "page.md")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "fedmpi: rows.csv: no rows; make some with fedmpi report --csv\n",
-    )
-    assert not (tmp_path / "page.md").exists()
+    with pytest.raises(BadInput, match=r"rows\.csv: no rows; make some with fedmpi report --csv"):
+        reproduction([path], *places)
+    assert not any(place.exists() for place in places)

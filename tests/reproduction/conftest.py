@@ -4,6 +4,12 @@ from fedmpi.analysis.rows import COLUMNS
 from fedmpi.reproduction.results import Key, Results
 
 
+@pytest.fixture(scope="session")
+def empty():
+    """Return results without rows, which know the plans of suites that other tests have asked for."""
+    return Results([])
+
+
 @pytest.fixture
 def make_rows():
     """Return a function that makes rows from accuracies, by seed a list over clients.

@@ -18,7 +18,7 @@ def stored(name):
 def table_of(rows):
     paper = next(paper for paper in PAPERS if paper.ablation == SUITE)
     results = Results(rows)
-    text = changes_table(results, SUITE, compare(paper.figures(), results))
+    text = changes_table(results, SUITE, compare(paper.figures, results))
     lines = [[part.strip() for part in line.strip("|").split(" | ")] for line in text.splitlines()]
     return {line[0]: dict(zip(lines[0][1:], line[1:], strict=True)) for line in lines}
 
@@ -49,4 +49,4 @@ def test_without_such_runs_there_is_no_table():
     rows = stored("fedgraphnn-table20")
     results = Results([row for row in rows if row["dataset"] != "FreeSolv"])
     paper = next(paper for paper in PAPERS if paper.ablation == SUITE)
-    assert changes_table(results, SUITE, compare(paper.figures(), results)) == ""
+    assert changes_table(results, SUITE, compare(paper.figures, results)) == ""

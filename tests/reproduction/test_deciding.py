@@ -15,7 +15,7 @@ SEEDS = (10, 42, 79, 111, 123, 1, 2, 3, 4, 5, 6, 7)
 
 def claim(kind, against, method="gcfl-plus", words="it is so"):
     cases = (f"dataset=PROTEINS method={name}" for name in (method, against))
-    return Claim("GCFL", kind, "text", words, "", "gcfl/table3", *cases, "")
+    return Claim("GCFL", kind, "text", "", words, "", "", "gcfl/table3", *cases, "")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_nothing_is_looked_at_before_all_seeds_of_the_suite_are_there(standing):
     (found,) = standing([claim("level", "fedavg")], plus=AROUND[:4])
     assert (found.seeds, found.looks, found.verdict, found.next_look) == (4, 0, "", 5)
     (found,) = standing([claim("level", "fedavg")], plus=[])
-    assert (found.asked.shown, found.next_look) == ("not run", 5)
+    assert (found.question.estimate, found.next_look) == (None, 5)
 
 
 def test_a_claim_is_decided_at_the_first_look_that_is_sure_and_not_looked_at_again(standing):

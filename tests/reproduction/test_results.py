@@ -11,7 +11,6 @@ def test_repetitions_make_a_cell(make_rows):
     cell = Results(rows).cell(FEDAVG)
     assert list(cell.runs) == [Repetition(123, 10), Repetition(123, 42)]
     assert cell.values("score").tolist() == [[0.5, 0.6], [0.7, 0.8]]
-    assert cell.clients() == ["client-0", "client-1"]
 
 
 def test_other_options_and_rounds_are_other_cells(make_rows):
@@ -60,20 +59,11 @@ def test_a_blank_is_no_number(make_rows):
 
 def test_a_suite_says_what_is_missing(make_rows):
     results = Results(make_rows("fedavg", {10: [0.5], 42: [0.5]}))
-    cell, missing = results.one("gcfl/table3", "dataset=PROTEINS method=fedavg")
+    cell = results.one("gcfl/table3", "dataset=PROTEINS method=fedavg")
     assert list(cell.runs) == [Repetition(123, 10), Repetition(123, 42)]
-    assert missing == [Repetition(123, 79), Repetition(123, 111), Repetition(123, 123)]
+    assert cell.missing == (Repetition(123, 79), Repetition(123, 111), Repetition(123, 123))
 
 
-def test_settings_are_matched_whatever_the_suite(make_rows):
-    options = "algorithm.eps1=0.03 algorithm.eps2=0.06 partition=chunks"
-    results = Results(make_rows("gcfl-plus", {10: [0.5]}, options=options))
-    cell, _ = results.one("gcfl/table3", "dataset=PROTEINS method=gcfl-plus")
-    assert list(cell.runs) == [Repetition(123, 10)]
-    other, _ = results.one("gcfl/table3", "dataset=IMDB-BINARY method=gcfl-plus")
-    assert not other.runs
-
-
-def test_a_cell_is_one_configuration():
+def test_a_cell_is_one_configuration(empty):
     with pytest.raises(BadInput, match="7 configurations; a cell is one"):
-        Results([]).one("gcfl/table3", "dataset=PROTEINS")
+        empty.one("gcfl/table3", "dataset=PROTEINS")

@@ -134,34 +134,18 @@ def test_open_cells_come_with_a_command_and_the_time_that_equal_cases_took(make_
     )
     results = Results(rows)
     figures = [each for each in read(GCFL / "published.csv") if each.column == "PROTEINS (10)"]
-    table = lines(openings.open_table(compare(figures, results)))
-    assert [line[2:] for line in table][:2] == [
-        [
-            "self-train",
-            "0 of 5",
-            "`fedmpi sweep gcfl/table3 --set dataset=PROTEINS --set method=self-train-50`",
-        ],
-        ["FedAvg", "2 of 5", "`fedmpi sweep gcfl/table3 --set dataset=PROTEINS --set method=fedavg`"],
+    table = openings.open_table(compare(figures, results))
+    command = "`fedmpi sweep gcfl/table3 --set dataset=PROTEINS --set method="
+    assert [line.partition("(10) | ")[2] for line in table.splitlines()[2:4]] == [
+        f"self-train | 0 of 5 | {command}self-train-50` |",
+        f"FedAvg | 2 of 5 | {command}fedavg` |",
     ]
-    assert "FedProx" not in [line[2] for line in table]
-    queue = lines(openings.queue_table(results, ["gcfl/table3"]))
-    assert [
-        "`fedmpi sweep gcfl/table3`",
-        "PROTEINS",
-        "seed 79, seed 111, seed 123",
-        "FedAvg, 200 rounds",
-        "3",
-        "3",
-    ] in queue
+    assert "FedProx" not in table
+    text = openings.queue_table(results, ["gcfl/table3"])
+    waiting = "PROTEINS | seed 79, seed 111, seed 123 | FedAvg, 200 rounds | 3 | 3"
+    assert f"| `fedmpi sweep gcfl/table3` | {waiting} |" in text
+    queue = lines(text)
     assert [line[-1] for line in queue].count("never run") == len(queue) - 1
-
-
-def test_scores_that_were_never_run_are_open_and_their_repetitions_are_seeds():
-    figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
-    table = lines(openings.open_table(compare(figures, Results([]))))
-    assert len(table) == len({each.cell for each in figures if not each.lacks}) == 48 + 12 + 12
-    queue = lines(openings.queue_table(Results([]), ["fedgraphnn/table2"]))
-    assert {line[2] for line in queue} == {"seed 1, seed 2, seed 3, seed 4, seed 5"}
 
 
 def test_cells_count_once_by_their_repetitions(make_rows):
@@ -175,24 +159,26 @@ def test_cells_count_once_by_their_repetitions(make_rows):
     assert line == ["GCFL", "5", "1", "1", "3"]
 
 
-def test_cells_that_lack_more_than_runs_say_what():
+def test_cells_that_were_never_run_are_open_or_lack_more_than_runs(empty):
     figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
-    found = compare(figures, Results([]))
+    found = compare(figures, empty)
     assert openings.coverage(found) == {0: 96}
+    table = lines(openings.open_table(found))
+    assert len(table) == len({each.cell for each in figures if not each.lacks}) == 48 + 12 + 12
     table = lines(openings.lacking_table(found))
-    assert [(line[0], line[1], line[2]) for line in table] == [
-        *(("Table 20", name, "6") for name in ("hERG", "QM9")),
-        *(("Table 4", name, "6") for name in ("CORA", "PUBMED")),
+    assert [line[:3] for line in table] == [
+        *(["Table 20", name, "6"] for name in ("hERG", "QM9")),
+        *(["Table 4", name, "6"] for name in ("CORA", "PUBMED")),
     ]
     assert table[0][4:] == ["the data are not public", "-"]
     assert table[1][5] == "`fedmpi sweep fedgraphnn/table20-qm9`"
+    queue = lines(openings.queue_table(empty, ["fedgraphnn/table2"]))
+    assert {line[2] for line in queue} == {"seed 1, seed 2, seed 3, seed 4, seed 5"}
 
 
 def test_a_finished_suite_has_no_queue(make_rows):
-    rows = [
-        row for algorithm in ("fedavg", "fedprox", "self-train") for row in make_rows(algorithm, {10: [0.7]})
-    ]
-    rows += make_rows("self-train", {10: [0.7]}, rounds="50")
-    suite = Results([row for row in rows if row["rounds"] == "200"])
-    assert openings.queue_table(suite, ["gcfl/proteins"]) != ""
-    assert openings.queue_table(Results(rows), ["gcfl/proteins"]) == ""
+    names = ("fedavg", "fedprox", "self-train")
+    rows = [row for algorithm in names for row in make_rows(algorithm, {10: [0.7]})]
+    last = make_rows("self-train", {10: [0.7]}, rounds="50")
+    assert openings.queue_table(Results(rows), ["gcfl/proteins"]) != ""
+    assert openings.queue_table(Results(rows + last), ["gcfl/proteins"]) == ""

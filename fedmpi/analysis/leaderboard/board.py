@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.leaderboard.constants import Constant
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Row
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.errors import BadInput
 from fedmpi.judging.estimates import Estimate, estimate
@@ -27,6 +27,9 @@ TOO_FEW_RATES = "too few rates"
 
 OPEN, NONE = "open", "none"
 """States of a pair without a score: runs are missing; it cannot run there, or has diverged."""
+
+_MOST = 1
+"""So many methods may be better than a constant prediction where methods are said not to learn more."""
 
 
 @dataclass(frozen=True)
@@ -51,73 +54,72 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Costs:
-    """What a method costs, over all federations on which it has a score.
+class Standing:
+    """How many ranked methods are significantly better than a constant prediction, and worse, of how many."""
 
-    Attributes
-    ----------
-    kilobytes : float
-        Per client and round, up and down: mean over federations.
-    flops : float
-        Of a run, in FedAvg's on the same federation: geometric mean.
-    reached : float
-        Share of the runs that reach FedAvg's mean validation score.
-    seconds : float
-        CPU seconds until then, in FedAvg's mean on the same federation: median over the runs that do.
-    """
-
-    kilobytes: float
-    flops: float
-    reached: float
-    seconds: float
+    better: int
+    worse: int
+    count: int
 
 
 @dataclass(frozen=True)
 class Board:
-    """A track.
+    """A track, or some of its federations.
 
     Attributes
     ----------
-    name : str
-    argument : str
-        How commands name the track.
-    bundled : bool
-        Whether it is one of fedmpi's own.
+    track : Track
     metric : Metric
     federations, methods : tuple of str
         Labels, in the suite's order; the methods with those that are not ranked.
     entries : dict
         Of each federation and method.
-    ranked : tuple of str
-        Federations on which every ranked method has a score or cannot have one.
-    ranks : dict
-        Of each ranked method by federation, in the order of `ranked`; 1 is the best.
-    ranking : Ranking or None
-        Over `ranked`, of the methods in the order of `ranks`; None with fewer than two.
     constants : dict
         What a constant prediction scores on each federation, by seed.
-    few_rates : dict
-        The rates of methods that had too few to be called worse than others.
     """
 
-    name: str
-    argument: str
-    bundled: bool
+    track: Track
     metric: Metric
     federations: tuple[str, ...]
     methods: tuple[str, ...]
     entries: dict[Pair, Entry]
-    ranked: tuple[str, ...]
-    ranks: dict[str, list[float]]
-    ranking: Ranking | None
     constants: dict[str, dict[int, float]]
-    few_rates: dict[str, tuple[float, ...]]
+
+    @property
+    def few_rates(self) -> dict[str, tuple[float, ...]]:
+        """The rates of methods that had too few to be called worse than others."""
+        return self.track.few_rates
+
+    @cached_property
+    def ranked(self) -> list[str]:
+        """Federations on which every ranked method has a score or cannot have one."""
+        return [
+            data
+            for data in self.federations
+            if all(self.entries[data, method].state != OPEN for method in self._competing)
+        ]
+
+    @cached_property
+    def ranks(self) -> dict[str, list[float]]:
+        """Of each ranked method by federation, in the order of `ranked`; 1 is the best."""
+        rows = [[self.entries[data, method] for method in self._competing] for data in self.ranked]
+        by_federation = [ranks(entries, self.metric) for entries in rows]
+        return {method: [row[place] for row in by_federation] for place, method in enumerate(self._competing)}
+
+    @cached_property
+    def ranking(self) -> Ranking | None:
+        """What the ranks say, of the methods in their order; None with fewer than two federations."""
+        table = np.array(list(self.ranks.values())).T
+        return ranking(table) if len(self.ranked) > 1 and len(self._competing) > 2 else None
+
+    @property
+    def _competing(self) -> list[str]:
+        return [method for method in self.methods if method not in UNRANKED]
 
     @property
     def competitors(self) -> list[str]:
         """Methods that are ranked, the best first; in the suite's order while nothing is ranked."""
-        listed = [method for method in self.methods if method not in UNRANKED]
-        return sorted(listed, key=self.average) if self.ranking else listed
+        return sorted(self._competing, key=self.average) if self.ranking else self._competing
 
     @property
     def alike(self) -> list[str]:
@@ -130,8 +132,8 @@ class Board:
     @property
     def behind(self) -> list[str]:
         """Methods that are told apart from the best, but for those with too few rates."""
-        apart = [method for method in self.competitors if method not in self.alike] if self.ranking else []
-        return [method for method in apart if method not in self.few_rates]
+        kept = (*self.alike, *self.few_rates)
+        return [method for method in self.competitors if method not in kept] if self.ranking else []
 
     @property
     def open(self) -> dict[str, int]:
@@ -146,10 +148,68 @@ class Board:
         """Return how a method stands on a federation; one that is not there cannot run."""
         return self.entries.get((data, method), Entry(NONE, ()))
 
+    def mean_rank(self, method: str) -> float:
+        """Return a method's mean rank, be it over one federation; NaN where it has none."""
+        ranks = self.ranks.get(method)
+        return float(np.mean(ranks)) if ranks else math.nan
+
     def average(self, method: str) -> float:
         """Return a method's average rank; NaN while nothing is ranked."""
-        ranks = self.ranks.get(method) if self.ranking else None
-        return float(np.mean(ranks)) if ranks else math.nan
+        return self.mean_rank(method) if self.ranking else math.nan
+
+    def leads(self, data: str, reference: str = REFERENCE) -> dict[str, str]:
+        """Return whether each ranked method is better or worse than another on a federation, or undecided.
+
+        Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
+        """
+        if reference in self.few_rates:  # better than it would say that it is worse
+            return dict.fromkeys((each for each in self.competitors if each != reference), TOO_FEW_RATES)
+        other = self.entry(data, reference)
+        base = {} if other.state else {row.seed: row.test for row in other.rows}
+        return self._verdicts(data, base, but=reference)
+
+    def _verdicts(self, data: str, base: Mapping[int, float], but: str = "") -> dict[str, str]:
+        """Return what each ranked method is against scores by seed, but for one method."""
+        differences = {
+            method: estimate([row.test - base[row.seed] for row in entry.rows if row.seed in base])
+            for method in self.competitors
+            if method != but and base and not (entry := self.entries[data, method]).state
+        }
+        found = {}
+        for method, p_value in zip(differences, corrected(list(differences.values())), strict=True):
+            verdict = differences[method].verdict(self.metric.higher, p_value)
+            found[method] = TOO_FEW_RATES if verdict == "worse" and method in self.few_rates else verdict
+        return found
+
+    def tally(self, method: str, reference: str) -> tuple[int, int]:
+        """Return on how many federations a method is better, and on how many worse, than another."""
+        verdicts = [self.leads(data, reference).get(method) for data in self.federations]
+        return verdicts.count("better"), verdicts.count("worse")
+
+    @cached_property
+    def standings(self) -> dict[str, Standing]:
+        """How the methods stand on the federations of which all runs and constants are known.
+
+        Differences are paired by seed; p-values are adjusted for all methods (Holm).
+        """
+        found = {}
+        for data in self.ranked:
+            base = self.constants.get(data, {})
+            if set(SEEDS) <= base.keys():
+                said = list(self._verdicts(data, base).values())
+                found[data] = Standing(said.count("better"), said.count("worse"), len(said))
+        return found
+
+    @property
+    def not_learned(self) -> dict[str, Standing]:
+        """The federations on which at most one method is better than a constant prediction."""
+        return {data: each for data, each in self.standings.items() if each.better <= _MOST}
+
+    @cached_property
+    def learned(self) -> Board:
+        """The federations on which more are; those whose constants are not known are in neither."""
+        names = tuple(data for data, each in self.standings.items() if each.better > _MOST)
+        return replace(self, federations=names)
 
 
 def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ()) -> Board:
@@ -173,30 +233,12 @@ def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ())
     by_pair = grouped(rows, lambda row: row.pair)
     pairs = [(data, method) for data in federations for method in methods]
     entries = {pair: _entry(found, pair, by_pair.get(pair, [])) for pair in pairs}
-    competing = [method for method in methods if method not in UNRANKED]
-    whole = [data for data in federations if all(entries[data, each].state != OPEN for each in competing)]
     metric = _metric(rows)
-    by_federation = [ranks([entries[data, each] for each in competing], metric) for data in whole]
-    table = np.array(by_federation)
-    return Board(
-        found.name,
-        found.argument,
-        found.bundled,
-        metric,
-        federations,
-        methods,
-        entries,
-        tuple(whole),
-        {method: [row[place] for row in by_federation] for place, method in enumerate(competing)},
-        ranking(table) if len(whole) > 1 and len(competing) > 2 else None,
-        {
-            data: {each.seed: each.constant for each in listed}
-            for data, listed in grouped(
-                [each for each in constants if each.metric == metric.name], lambda each: each.data
-            ).items()
-        },
-        found.few_rates,
-    )
+    known: dict[str, dict[int, float]] = {}
+    for each in constants:
+        if each.metric == metric.name:
+            known.setdefault(each.data, {})[each.seed] = each.constant
+    return Board(found, metric, federations, methods, entries, known)
 
 
 def _metric(rows: Sequence[Row]) -> Metric:
@@ -230,40 +272,26 @@ def ranks(entries: Sequence[Entry], metric: Metric) -> list[float]:
     return list(ranks_of(values).tolist())
 
 
-def leads(found: Board, data: str, reference: str = REFERENCE) -> dict[str, str]:
-    """Return whether each ranked method is better or worse than another on a federation, or undecided.
+@dataclass(frozen=True)
+class Costs:
+    """What a method costs, over all federations on which it has a score.
 
-    Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
+    Attributes
+    ----------
+    kilobytes : float
+        Per client and round, up and down: mean over federations.
+    flops : float
+        Of a run, in FedAvg's on the same federation: geometric mean.
+    reached : float
+        Share of the runs that reach FedAvg's mean validation score.
+    seconds : float
+        CPU seconds until then, in FedAvg's mean on the same federation: median over the runs that do.
     """
-    if reference in found.few_rates:  # better than it would say that it is worse
-        return dict.fromkeys((each for each in found.competitors if each != reference), TOO_FEW_RATES)
-    other = found.entry(data, reference)
-    base = {} if other.state else {row.seed: row.test for row in other.rows}
-    return verdicts(found, data, base, but=reference)
 
-
-def verdicts(found: Board, data: str, base: Mapping[int, float], but: str = "") -> dict[str, str]:
-    """Return what each ranked method is against scores by seed, but for one method."""
-    differences: dict[str, Estimate] = {}
-    for method in found.competitors:
-        entry = found.entries[data, method]
-        if method != but and base and not entry.state:
-            differences[method] = estimate(
-                [row.test - base[row.seed] for row in entry.rows if row.seed in base]
-            )
-
-    def said(method: str, p_value: float) -> str:
-        verdict = differences[method].verdict(found.metric.higher, p_value)
-        return TOO_FEW_RATES if verdict == "worse" and method in found.few_rates else verdict
-
-    p_values = corrected(list(differences.values()))
-    return {method: said(method, p_value) for method, p_value in zip(differences, p_values, strict=True)}
-
-
-def tally(found: Board, method: str, reference: str) -> tuple[int, int]:
-    """Return on how many federations a method is better, and on how many worse, than another."""
-    verdicts = [leads(found, data, reference).get(method) for data in found.federations]
-    return verdicts.count("better"), verdicts.count("worse")
+    kilobytes: float
+    flops: float
+    reached: float
+    seconds: float
 
 
 def cost(found: Board, method: str) -> Costs:
@@ -273,16 +301,16 @@ def cost(found: Board, method: str) -> Costs:
         rows, base = found.entry(data, method).rows, found.entry(data, REFERENCE).rows
         if not rows or not base:
             continue
-        bytes_.append(_mean(row.bytes_per_client for row in rows))
-        flops.append(_ratio(_mean(row.model_gflop for row in rows), _mean(row.model_gflop for row in base)))
+        bytes_.append(mean(row.bytes_per_client for row in rows))
+        flops.append(_ratio(mean(row.model_gflop for row in rows), mean(row.model_gflop for row in base)))
         reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
-        usual = _mean(row.cpu_seconds_to_target for row in base)
+        usual = mean(row.cpu_seconds_to_target for row in base)
         seconds += [_ratio(row.cpu_seconds_to_target, usual) for row in rows]
     known = [each for each in seconds if not math.isnan(each)]
     return Costs(
-        _mean(bytes_) / 1e3,
-        math.exp(_mean(math.log(each) for each in flops if each)),
-        _mean(reached),
+        mean(bytes_) / 1e3,
+        math.exp(mean(math.log(each) for each in flops if each)),
+        mean(reached),
         float(np.median(known)) if known else math.nan,
     )
 
@@ -292,12 +320,7 @@ def _ratio(value: float, base: float) -> float:
     return value / base if base else math.nan
 
 
-def _mean(values: Iterable[float]) -> float:
+def mean(values: Iterable[float]) -> float:
     """Return the mean without NaN; NaN where nothing is left."""
     known = [each for each in values if not math.isnan(each)]
     return float(np.mean(known)) if known else math.nan
-
-
-def names(listed: Sequence[str]) -> str:
-    """Return names as a sentence lists them."""
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"

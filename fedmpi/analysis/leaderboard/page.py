@@ -11,14 +11,8 @@ from jinja2 import Environment, StrictUndefined
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard import tables
-from fedmpi.analysis.leaderboard.board import Board, names
-from fedmpi.analysis.leaderboard.learned import (
-    leads_where_learned,
-    learned,
-    not_learned,
-    rank_where_learned,
-    ranking_where_learned,
-)
+from fedmpi.analysis.leaderboard.board import Board
+from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.metrics.metric import Metric
@@ -35,22 +29,19 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
     name : str
         File name of the page.
     """
+    page = _rendered(
+        "page.md",
+        tracks=list(map(_track, boards)),
+        seeds=len(SEEDS),
+        own=[each.track.argument for each in boards if not each.track.bundled],
+        few_rates="; ".join(filter(None, map(few_rates, boards))),
+    )
     pictures = {
-        f"images/leaderboard-{found.name}.svg": _rendered("ranks.svg", **_picture(found))
+        f"images/leaderboard-{found.track.name}.svg": _rendered("ranks.svg", **_picture(found))
         for found in boards
         if found.ranking is not None
     }
-    own = [each.argument for each in boards if not each.bundled]
-    return {
-        name: _rendered(
-            "page.md",
-            tracks=[_track(each) for each in boards],
-            seeds=len(SEEDS),
-            own=own,
-            few_rates="; ".join(filter(None, map(few_rates, boards))),
-        ),
-        **pictures,
-    }
+    return {name: page, **pictures}
 
 
 def _rendered(name: str, **values: Any) -> str:
@@ -67,11 +58,11 @@ def _rendered(name: str, **values: Any) -> str:
 
 def _track(found: Board) -> dict[str, Any]:
     """Return what the template says of a track."""
-    ranking, open_ = found.ranking, found.open
+    ranking, open_, track = found.ranking, found.open, found.track
     return {
-        "name": found.name,
-        "argument": found.argument,
-        "title": found.name.capitalize(),
+        "name": track.name,
+        "argument": track.argument,
+        "title": track.name.capitalize(),
         "answer": answer(found),
         "few_rates": bool(found.few_rates),
         "learned": where_learned(found),
@@ -95,29 +86,25 @@ def answer(found: Board) -> str:
         return "All runs are there. Ranks need two federations and three methods, so there are scores alone."
     if found.ranking is None:
         return "Nothing is ranked yet."
-    first, alike = found.competitors[0], found.alike
-    behind = [algorithm_name(each) for each in found.behind]
+    first, alike, behind = found.competitors[0], found.alike, found.behind
     lead = f"{algorithm_name(first)} has the best average rank: {found.average(first):.1f}"
     begin = f"{lead} among {len(found.competitors)} methods on {len(found.ranked)} federations."
-    apart = [each for each in found.competitors if each not in alike]
-    left = [algorithm_name(each) for each in apart if each in found.few_rates]
-    unjudged = f" Marked †, so not called worse: {names(left)}." if left else ""
+    left = [each for each in found.competitors if each in found.few_rates and each not in alike]
+    unjudged = f" Marked †, so not called worse: {_methods(left)}." if left else ""
     if not behind:
         return f"{begin} No {'other ' if left else ''}method differs from it significantly.{unjudged}"
     are = "is" if len(behind) == 1 else "are"
     others = "; no other method differs from it significantly" if alike[1:] else ""
-    return f"{begin} {names(behind)} {are} behind it by more than the critical difference{others}.{unjudged}"
+    return (
+        f"{begin} {_methods(behind)} {are} behind it by more than the critical difference{others}.{unjudged}"
+    )
 
 
 def few_rates(found: Board) -> str:
     """Return which methods had which rates, too few of them; nothing where none had."""
-    if not found.few_rates:
-        return ""
-    said = [
-        f"{names([algorithm_name(method) for method in methods])} {names([f'{rate:g}' for rate in rates])}"
-        for rates, methods in grouped(found.few_rates, found.few_rates.__getitem__).items()
-    ]
-    return f"{found.name}: {', '.join(said)}"
+    by_rates = grouped(found.few_rates, found.few_rates.__getitem__)
+    said = [f"{_methods(each)} {_names([f'{rate:g}' for rate in rates])}" for rates, each in by_rates.items()]
+    return f"{found.track.name}: {', '.join(said)}" if said else ""
 
 
 def constant_of(metric: Metric) -> str:
@@ -129,53 +116,55 @@ def constant_of(metric: Metric) -> str:
 
 def where_learned(found: Board) -> list[str]:
     """Return what is to be known first where methods do not learn on every federation; the best first."""
-    without, rest = not_learned(found), learned(found)
+    without, there = found.not_learned, found.learned
     if not without:
         return []
-    counts = {
-        data: f"{each.better} better, {each.worse} worse of {each.count}" for data, each in without.items()
-    }
-    listed = names([f"{data} ({count})" for data, count in counts.items()])
+    listed = [
+        f"{data} ({each.better} better, {each.worse} worse of {each.count})" for data, each in without.items()
+    ]
     said = (
         f"On {len(without)} of {len(found.ranked)} federations at most one method is significantly better "
-        f"than a constant prediction ({constant_of(found.metric)}): {listed}."
+        f"than a constant prediction ({constant_of(found.metric)}): {_names(listed)}."
     )
-    if not rest:
+    if not there.federations:
         return [said]
-    first = f"On {names(rest)} methods learn more than a constant prediction."
-    return [f"{first} {_against_fedavg(found)}{_best_there(found)}", said]
+    tallies = {method: there.tally(method, REFERENCE) for method in found.competitors}
+    better, worse = (
+        _methods([method for method, each in tallies.items() if each[place]]) for place in (0, 1)
+    )
+    first = (
+        f"On {_names(there.federations)} methods learn more than a constant prediction. Better than FedAvg "
+        f"on at least one of them: {better}; worse: {worse}."
+    )
+    return [first + _best_there(there, found.competitors), said]
 
 
-def _against_fedavg(found: Board) -> str:
-    """Return which methods are better and worse than FedAvg where methods learn."""
-    tallies = {method: leads_where_learned(found, method) for method in found.competitors}
-    said = [
-        (
-            names([algorithm_name(method) for method, each in tallies.items() if each[place]])
-            if any(each[place] for each in tallies.values())
-            else "no method"
-        )
-        for place in (0, 1)
-    ]
-    return f"Better than FedAvg on at least one of them: {said[0]}; worse: {said[1]}."
-
-
-def _best_there(found: Board) -> str:
+def _best_there(there: Board, methods: Sequence[str]) -> str:
     """Return who has the best average ranks where methods learn, three and those that tie with the third."""
-    over = ranking_where_learned(found)
-    if over is None:
+    if there.ranking is None:
         return ""
-    ranks = {method: rank_where_learned(found, method) for method in found.competitors}
+    ranks, difference = (
+        {method: there.average(method) for method in methods},
+        there.ranking.critical_difference,
+    )
     order = sorted(ranks, key=lambda method: ranks[method])
     last = ranks[order[min(3, len(order)) - 1]]
     best = [f"{algorithm_name(method)} ({ranks[method]:.1f})" for method in order if ranks[method] <= last]
-    apart = [method for method in order if ranks[method] - ranks[order[0]] >= over.critical_difference]
-    behind = [method for method in apart if method not in found.few_rates]
-    others = names([algorithm_name(method) for method in behind]) if behind else "no method"
+    apart = [method for method in order if ranks[method] - ranks[order[0]] >= difference]
+    behind = _methods([method for method in apart if method not in there.few_rates])
     return (
-        f" The best average ranks there: {names(best)}. Behind the first by more than the critical "
-        f"difference ({over.critical_difference:.1f}): {others}."
+        f" The best average ranks there: {_names(best)}. Behind the first by more than the critical "
+        f"difference ({difference:.1f}): {behind}."
     )
+
+
+def _methods(listed: Sequence[str]) -> str:
+    return _names([algorithm_name(each) for each in listed]) if listed else "no method"
+
+
+def _names(listed: Sequence[str]) -> str:
+    """Return names as a sentence lists them."""
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
 
 
 def _picture(found: Board) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A file of rows of the leaderboard, CSV: written whole, and every cell checked when it is read."""
+"""The leaderboard's files, CSV, of rows and of constants: written whole, and every cell checked when read."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from fedmpi.analysis.leaderboard.rows import ENDED, FINAL, TUNING, Row
+from fedmpi.analysis.leaderboard.rows import ENDED, FINAL, TUNING, Constant, Row
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 from fedmpi.tables.csv import csv_of
 
-COLUMNS = tuple(field.name for field in fields(Row))
-_TYPES: Mapping[str, type[str] | type[int] | type[float]] = {
-    each.name: {"str": str, "int": int, "float": float}[str(each.type)] for each in fields(Row)
-}
+Line = TypeVar("Line", Row, Constant)
+
+_TYPES: Mapping[str, type[str] | type[int] | type[float]] = {"str": str, "int": int, "float": float}
 
 _LARGEST = 1e39
 """Above what float32 holds, in which scores are; sums and squares of it are still numbers."""
@@ -29,15 +28,11 @@ _COUNTED = ("rounds_to_target",)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
-
-def _one_of(*words: str) -> Callable[[Any], bool]:
-    return lambda value: value in words
-
-
 _ALLOWED: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("track", "data", "method", "case", "metric"), bool),
-    "stage": _one_of(TUNING, FINAL),
-    "status": _one_of(*ENDED),
+    "stage": lambda value: value in (TUNING, FINAL),
+    "status": lambda value: value in ENDED,
+    "constant": math.isfinite,
     **dict.fromkeys(("config_digest", "results_digest"), lambda value: bool(_DIGEST.fullmatch(value))),
     **dict.fromkeys(("val", "test", "target"), lambda value: not abs(value) >= _LARGEST),
     **dict.fromkeys(
@@ -49,10 +44,11 @@ _ALLOWED: Mapping[str, Callable[[Any], bool]] = {
 """What a cell may be, beside its type; a number may be NaN, which is an empty cell."""
 
 
-def as_csv(listed: Iterable[Row]) -> str:
-    """Return rows as a file; floats in full, counts as whole numbers, NaN as an empty cell."""
-    rows = (asdict(row) for row in listed)
-    return csv_of(COLUMNS, ({name: _text(name, value) for name, value in row.items()} for row in rows))
+def as_csv(kind: type[Line], listed: Iterable[Line]) -> str:
+    """Return rows or constants as a file; floats in full, counts as whole numbers, NaN as an empty cell."""
+    rows = (asdict(each) for each in listed)
+    names = [each.name for each in fields(kind)]
+    return csv_of(names, ({name: _text(name, value) for name, value in row.items()} for row in rows))
 
 
 def _text(name: str, value: object) -> object:
@@ -69,7 +65,7 @@ def read(*paths: Path) -> list[Row]:
     BadInput
         One cannot be read, has other columns, a cell that cannot be, or a row that is there twice.
     """
-    listed = [row for path in paths for row in _read_file(path)]
+    listed = [row for path in paths for row in _read(Row, path, "rows")]
     there = set()
     for row in listed:
         run = (row.track, row.stage, *row.pair, row.seed, row.case if row.stage == TUNING else "")
@@ -86,26 +82,39 @@ def refuse_other_tracks(path: Path, listed: Sequence[Row], track: str) -> None:
         raise BadInput(f"{path}: rows of {', '.join(other)}, not of {track}; choose another --rows")
 
 
-def _read_file(path: Path) -> list[Row]:
+def constants_beside(rows: Path) -> Path:
+    """Return the file of the constants of a track whose rows are in this file."""
+    return rows.parent / "constants" / rows.name
+
+
+def read_constants(path: Path) -> list[Constant]:
+    """Return the constants of a file that `as_csv` made, none where there is no file; raises as `read`."""
+    return _read(Constant, path, "constants") if path.exists() else []
+
+
+def _read(kind: type[Line], path: Path, what: str) -> list[Line]:
+    types = {each.name: _TYPES[str(each.type)] for each in fields(kind)}
+
     def check(columns: tuple[str, ...]) -> None:
-        if columns != COLUMNS:
-            raise BadInput(f"{path}: no rows of a leaderboard: its columns differ")
+        if columns != tuple(types):
+            raise BadInput(f"{path}: no {what} of a leaderboard: its columns differ")
 
-    return [_read(row, f"{path}, line {line}") for line, row in load_csv(path, check)]
+    found: list[Line] = []
+    for line, cells in load_csv(path, check):
+        place = f"{path}, line {line}"
+        if None in cells or None in cells.values():
+            raise BadInput(f"{place}: not as many cells as columns; the file is damaged")
+        values = {name: _value(name, types[name], cell, place) for name, cell in cells.items()}
+        if values.get("stage", FINAL) == FINAL and values["seed"] not in SEEDS:
+            seeds = f"{SEEDS[0]} to {SEEDS[-1]}"
+            raise BadInput(
+                f"{place}: seed {values['seed']} is none of the winners' ({seeds}); the file is damaged"
+            )
+        found.append(kind(**values))
+    return found
 
 
-def _read(cells: Mapping[str, str], place: str) -> Row:
-    if None in cells or None in cells.values():
-        raise BadInput(f"{place}: not as many cells as columns; the file is damaged")
-    values: dict[str, Any] = {name: _value(name, cell, place) for name, cell in cells.items()}
-    row = Row(**values)
-    if row.stage == FINAL and row.seed not in SEEDS:
-        raise BadInput(f"{place}: seed {row.seed} is none of the winners' ({SEEDS[0]} to {SEEDS[-1]})")
-    return row
-
-
-def _value(name: str, cell: str, place: str) -> str | int | float:
-    kind = _TYPES[name]
+def _value(name: str, kind: type[str] | type[int] | type[float], cell: str, place: str) -> Any:
     try:
         value = math.nan if kind is float and not cell else kind(cell)
     except ValueError:

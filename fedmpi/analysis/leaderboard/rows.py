@@ -91,6 +91,26 @@ class Row:
         return self.status == "complete" and not math.isnan(self.test)
 
 
+@dataclass(frozen=True)
+class Constant:
+    """What a constant prediction scores on a federation with a seed: each client's majority class, say.
+
+    Attributes
+    ----------
+    track, data, metric : str
+    seed : int
+        That draws partition and split.
+    constant : float
+        Mean over clients of the test score, in the metric's own scale.
+    """
+
+    track: str
+    data: str
+    seed: int
+    metric: str
+    constant: float
+
+
 _COMPARED = (
     *("status", "settings", "metric", "best_round", "val", "test", "clients", "bytes_per_client"),
     *("model_gflop", "numerics_version", "config_digest", "results_digest"),

@@ -3,90 +3,71 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, leads, tally
-from fedmpi.analysis.leaderboard.learned import leads_where_learned, not_learned, rank_where_learned, standing
+from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, mean
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.estimates import estimate
-from fedmpi.tables.markdown import markdown_of
+from fedmpi.tables.markdown import markdown, markdown_of
+from fedmpi.tables.table import Column, Table
 
 ALONE = "self-train"
 _NONE = "–"
 _MARKS = {"better": " ▲", "worse": " ▼"}
+_WHERE_LEARNED = ("rank where learned", "where learned")
+"""Columns that only tracks have where methods do not learn on every federation."""
 
 
 def ranks(found: Board) -> str:
     """Return a line per method: average rank, mean score, leads and costs."""
-    headings = (
-        *(
-            "",
-            "average rank",
-            *_where_learned(found, "rank where learned"),
-            f"mean score{' %' if found.metric.percent else ''}",
+    there, methods = found.learned, _methods(found)
+    spent = {method: cost(found, method) for method in methods}
+    columns: list[Column[str]] = [
+        Column("", lambda method: _name(found, method)),
+        Column("average rank", lambda method: _number(found.average(method), ".1f")),
+        Column("rank where learned", lambda method: _number(there.mean_rank(method), ".1f")),
+        Column(
+            f"mean score{' %' if found.metric.percent else ''}", lambda method: _mean_score(found, method)
         ),
-        "against FedAvg",
-        *_where_learned(found, "where learned"),
-        *("against self-train", "kB per client and round"),
-        *("FLOP, times FedAvg's", "reach the target", "time to target, times FedAvg's"),
-    )
-    return markdown_of(headings, (_rank_line(found, method) for method in _methods(found)))
-
-
-def _rank_line(found: Board, method: str) -> list[str]:
-    spent = cost(found, method)
-    entries = [found.entries[data, method] for data in found.federations]
-    mean = math.nan if any(each.state for each in entries) else _mean([each.score.mean for each in entries])
-    return [
-        _name(found, method),
-        _number(found.average(method), ".1f"),
-        *_where_learned(found, _number(rank_where_learned(found, method), ".1f")),
-        _NONE if math.isnan(mean) else found.metric.shown(mean),
-        _tally(found, method, REFERENCE),
-        *_where_learned(found, _learned_tally(found, method)),
-        _tally(found, method, ALONE),
-        _number(spent.kilobytes, ",.0f"),
-        _number(spent.flops, ".2f"),
-        _number(spent.reached, ".0%"),
-        _number(spent.seconds, ".2f"),
+        Column("against FedAvg", lambda method: _tally(found, method, REFERENCE)),
+        Column("where learned", lambda method: _tally(there, method, REFERENCE)),
+        Column("against self-train", lambda method: _tally(found, method, ALONE)),
+        Column("kB per client and round", lambda method: _number(spent[method].kilobytes, ",.0f")),
+        Column("FLOP, times FedAvg's", lambda method: _number(spent[method].flops, ".2f")),
+        Column("reach the target", lambda method: _number(spent[method].reached, ".0%")),
+        Column("time to target, times FedAvg's", lambda method: _number(spent[method].seconds, ".2f")),
     ]
+    shown = [each for each in columns if found.not_learned or each.heading not in _WHERE_LEARNED]
+    return markdown(Table(shown, methods))
 
 
-def _where_learned(found: Board, *cells: str) -> list[str]:
-    """Return cells of the columns that only tracks have where methods do not learn on every federation."""
-    return list(cells) if not_learned(found) else []
+def _mean_score(found: Board, method: str) -> str:
+    entries = [found.entries[data, method] for data in found.federations]
+    if any(each.state for each in entries):
+        return _NONE
+    return found.metric.shown(mean(each.score.mean for each in entries))
 
 
 def _tally(found: Board, method: str, reference: str) -> str:
     unjudged = (method, *UNRANKED, *found.few_rates)
     if reference in unjudged or method in UNRANKED or reference not in found.methods:
         return _NONE
-    return _counts(found, method, tally(found, method, reference))
-
-
-def _learned_tally(found: Board, method: str) -> str:
-    unjudged = (method, *UNRANKED, *found.few_rates)
-    if REFERENCE in unjudged or method in UNRANKED or REFERENCE not in found.methods:
-        return _NONE
-    return _counts(found, method, leads_where_learned(found, method))
-
-
-def _counts(found: Board, method: str, counts: tuple[int, int]) -> str:
-    return f"{counts[0]} better" + ("" if method in found.few_rates else f", {counts[1]} worse")
+    better, worse = found.tally(method, reference)
+    return f"{better} better" + ("" if method in found.few_rates else f", {worse} worse")
 
 
 def scores(found: Board) -> str:
     """Return a line per method: its score on each federation, with its interval."""
-    verdicts = {data: leads(found, data) for data in found.federations}
+    verdicts = {data: found.leads(data) for data in found.federations}
     best = {data: _best(found, data) for data in found.federations}
-    lines = (
+    lines = [
         [
             _name(found, each),
             *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations),
         ]
         for each in _methods(found)
-    )
+    ]
     return markdown_of(("", *found.federations), [*lines, *_constants(found)])
 
 
@@ -94,14 +75,13 @@ def _constants(found: Board) -> list[list[str]]:
     """Return what a constant prediction scores, and how many methods are better and worse."""
     if not found.constants:
         return []
-    scored, counts = [], []
+    scored, counts = ["*constant prediction*"], ["better / worse than that"]
     for data in found.federations:
-        each = estimate(list(found.constants.get(data, {}).values()))
+        each, place = estimate(list(found.constants.get(data, {}).values())), found.standings.get(data)
         shown = " ± ".join(map(found.metric.shown, (each.mean, each.half)))
         scored.append(_NONE if math.isnan(each.mean) else shown)
-        place = standing(found, data)
         counts.append(_NONE if place is None else f"{place.better} / {place.worse} of {place.count}")
-    return [["*constant prediction*", *scored], ["better / worse than that", *counts]]
+    return [scored, counts]
 
 
 def _best(found: Board, data: str) -> str:
@@ -146,10 +126,6 @@ def _name(found: Board, method: str) -> str:
 def marked(found: Board, method: str) -> str:
     """Return a method's name, with a mark where it had too few rates."""
     return algorithm_name(method) + ("†" if method in found.few_rates else "")
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _number(value: float, form: str) -> str:

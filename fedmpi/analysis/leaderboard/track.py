@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ class Track:
         """How commands name it: by its name, or by the file of its suite."""
         return self.name if self.bundled else str(self.suite.path)
 
-    @property
+    @cached_property
     def few_rates(self) -> dict[str, tuple[float, ...]]:
         """The rates of methods that have at most `FEW` of plain gradient descent on a federation."""
         few: dict[str, set[float]] = {}
