@@ -1,10 +1,11 @@
-"""A client and a server as programs see them, for algorithms by hand."""
+"""A client and a server as programs see them, for algorithms by hand; and a whole round of a few clients."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 
+from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.case.reductions import ExactOptions
 from fedmpi.client.message_layout import MessageLayout
 from fedmpi.client.training import columns_of
@@ -18,9 +19,12 @@ from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import Gathered
 from fedmpi.exchange.planning import Planner
 from fedmpi.exchange.server import Clients, Deciding
+from fedmpi.models.dropout import DropoutStreams
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.registry.check import build
+from fedmpi.runs import rounds as engine_rounds
+from fedmpi.runs.signals import StopRequest
 
 NO_MESSAGES = MessageLayout({})
 
@@ -29,6 +33,13 @@ def begin(algorithm, trained, num_clients):
     """Begin as a run does on rank 0."""
     algorithm.begin(trained, num_clients)
     algorithm.server = dict(algorithm.server_memory(trained, num_clients))
+
+
+def hooks_of(clients, **methods):
+    """Return an algorithm named "odd" with these hooks, between it and the engine; `__module__` is where it stands."""
+    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
+    odd.name = "odd"  # of the object alone: the registry knows classes that have a name
+    return Hooks(odd, clients, Position())
 
 
 def client_of(**values):
@@ -44,6 +55,32 @@ def server_of(group, **values):
     found.groups = lambda: [participants[found.group == number] for number in np.unique(found.group)]
     found.weigh = lambda *given: made.__setitem__("weigh", given)
     return found, made
+
+
+def run_round(rounds, monkeypatch):
+    """Run a round; return what each participant sent as its update or model, and the round's results."""
+    sent, train = {}, engine_rounds.training.train
+
+    def noted(*arguments):
+        found = train(*arguments)
+        sent.update(found.deltas)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine_rounds.training, "train", noted)
+        _, report = rounds.run(0, stop=StopRequest(), checkpoint=False)
+    return sent, report.results
+
+
+def gradient_at(rounds, parameters, round=0, step=0):
+    """Return the gradient of the first client's loss at some parameters, on all its training examples."""
+    one = rounds.clients[0]
+    present = one.model.parameters.clone()
+    one.model.parameters.copy_(parameters)
+    one.passes.step(one.passes.batch(None), DropoutStreams(rounds.case.seed, one.id, round, step))
+    found = one.model.gradient.clone()
+    one.model.parameters.copy_(present)
+    return found
 
 
 @dataclass(frozen=True)

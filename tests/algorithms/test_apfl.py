@@ -1,25 +1,11 @@
 """APFL's Algorithm 1: the local model's step at the mixture, alpha's, and the global model as FedAvg's."""
 
-import numpy as np
 import pytest
 import torch
 
 from fedmpi.algorithms.apfl import Apfl, ApflOptions, next_share
 from fedmpi.algorithms.program import Tensors
-from fedmpi.models.dropout import DropoutStreams
-from fedmpi.store.reader import load_run
-
-SUITE = """
-name = "apfl"
-[case]
-dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 80 } }
-partition = { name = "iid", clients = 3 }
-rounds = 3
-batch_size = 16
-participation = 0.7
-[matrix]
-algorithm = ["fedavg", "apfl"]
-"""
+from tests.algorithms.programs import gradient_at
 
 
 def test_alpha_goes_down_the_slope_and_stays_a_share():
@@ -38,11 +24,7 @@ def trained(prepared):
     one, case = rounds.clients[0], rounds.case
     one.memory["own"][: one.model.trained] += 0.01
     w, v = one.row.clone(), one.memory["own"].clone()
-    gradients = []
-    for parameters in (w, 0.25 * v + 0.75 * w):
-        one.model.parameters.copy_(parameters)
-        one.passes.step(one.passes.batch(None), DropoutStreams(case.seed, 0, 0, 0))
-        gradients.append(one.model.gradient.clone())
+    gradients = [gradient_at(rounds, parameters) for parameters in (w, 0.25 * v + 0.75 * w)]
     one.train_locally(case, rounds.algorithm, 0)
     return one, gradients, w, v
 
@@ -66,29 +48,3 @@ def test_the_mixture_is_evaluated(trained):
     expected = share * one.memory["own"] + (1 - share) * one.row
     one.evaluate()
     torch.testing.assert_close(one.model.parameters, expected)
-
-
-def test_a_state_holds_both_models_and_alpha(prepared):
-    rounds = prepared("algorithm=apfl", "algorithm.adaptive=true", "optimizer=adam")
-    one = rounds.clients[0]
-    one.memory["own"] += 0.01
-    one.train_locally(rounds.case, rounds.algorithm, 0)
-    kept = one.state(kept=True)
-    assert len(kept) == rounds.states.layouts()[0].size
-    share = one.memory["share"].clone()
-    assert float(share) != 0.5
-    one.memory["share"].zero_()
-    one.memory["own"].zero_()
-    one.restore(kept, kept=True)
-    assert torch.equal(one.memory["share"], share)
-    assert np.array_equal(one.state(kept=True), kept)
-
-
-def test_the_global_model_is_fedavgs_and_the_mixtures_are_scored(fedmpi, tmp_path):
-    (tmp_path / "suite.toml").write_text(SUITE)
-    assert fedmpi("run", "suite.toml", "--out", "runs").returncode == 0
-    fedavg, apfl = (load_run(tmp_path / "runs" / name).results for name in ("fedavg", "apfl"))
-    for name in ("train_loss", "delta_norm", "gradient_norm", "samples", "steps", "client_bytes_up"):
-        assert np.array_equal(fedavg[name], apfl[name], equal_nan=True), name
-    assert (apfl["model_flops"] == 2 * fedavg["model_flops"]).all()
-    assert not np.array_equal(fedavg["test_loss"], apfl["test_loss"])

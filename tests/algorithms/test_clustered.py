@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedmpi.algorithms.clustered import minimum_cut
-from fedmpi.algorithms.gcfl import Gcfl, GcflOptions, cosine
+from fedmpi.algorithms.gcfl import Gcfl, GcflOptions
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
 from fedmpi.exchange.answers import REQUESTS
 from fedmpi.programs.alike import copied
@@ -21,10 +21,6 @@ def rows(*values):
 
 def gcfl(**options):
     return Gcfl(GcflOptions(**options))
-
-
-def test_cosines_of_hand_made_updates():
-    assert np.allclose(cosine(rows([2, 0], [0, 3], [-1, 0])), [[1, 0, -1], [0, 1, 0], [-1, 0, 1]])
 
 
 def test_opposite_updates_are_cut_apart():

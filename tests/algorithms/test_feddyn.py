@@ -57,14 +57,3 @@ def test_a_client_takes_its_step_with_both_terms_and_renews_its_gradient(prepare
     step = -0.25 * (one.shared.pack(one.model.gradient) - 0.125)
     torch.testing.assert_close(one.shared.pack(one.row) - start, step)
     torch.testing.assert_close(one.memory["gradient"], 0.125 - 0.5 * step)
-
-
-def test_a_state_holds_the_clients_gradient(prepared):
-    rounds = prepared("algorithm=feddyn")
-    one = rounds.clients[0]
-    one.train_locally(rounds.case, rounds.algorithm, 0)
-    kept, vector = one.state(kept=False), one.memory["gradient"].clone()
-    assert len(kept) == rounds.states.layouts()[0].size
-    one.memory["gradient"].zero_()
-    one.restore(kept, kept=False)
-    assert vector.any() and torch.equal(one.memory["gradient"], vector)

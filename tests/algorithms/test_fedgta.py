@@ -10,14 +10,10 @@ import torch
 from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
 from fedmpi.algorithms.program import Nodes
 from fedmpi.client.torch_passes import counts_of
-from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import RankFailed
 from fedmpi.models.message_passing_flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape
-from fedmpi.registry.check import _Refused, build
-from fedmpi.runs import rounds as engine_rounds
-from fedmpi.runs.signals import StopRequest
-from tests.algorithms.programs import client_of
+from tests.algorithms.programs import client_of, run_round
 
 
 def fedgta(**options):
@@ -81,24 +77,9 @@ def test_clients_whose_moments_are_similar_count_by_their_confidence():
     assert alone.tolist() == [[2, 0, 0], [0, 6, 0], [0, 0, 5]]
 
 
-def run(rounds, monkeypatch, number=0):
-    """Return the models that participants sent in a round, and the round's results."""
-    sent, train = {}, engine_rounds.training.train
-
-    def noted(*arguments):
-        found = train(*arguments)
-        sent.update(found.deltas)
-        return found
-
-    monkeypatch.setattr(engine_rounds.training, "train", noted)
-    _, report = rounds.run(number, stop=StopRequest(), checkpoint=False)
-    monkeypatch.undo()
-    return sent, report.results
-
-
 def test_the_next_model_of_each_client_is_a_mean_with_its_own_weights(prepared_parts, monkeypatch):
     rounds = prepared_parts("algorithm=fedgta")
-    sent, results = run(rounds, monkeypatch)
+    sent, results = run_round(rounds, monkeypatch)
     shares = results["client_weights"]
     assert (shares == 0).any() and not (shares == np.eye(3)).all()  # some clients are alike, not all
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -112,7 +93,7 @@ def test_the_next_model_of_each_client_is_a_mean_with_its_own_weights(prepared_p
 def test_a_client_that_sits_out_keeps_its_model(prepared_parts, monkeypatch):
     rounds = prepared_parts("algorithm=fedgta", "participation=0.67")
     before = {number: client.row.clone() for number, client in rounds.clients.items()}
-    sent, results = run(rounds, monkeypatch)
+    sent, results = run_round(rounds, monkeypatch)
     (idle,) = set(rounds.clients) - set(sent)
     assert torch.equal(rounds.clients[idle].row, before[idle])
     known = np.isfinite(results["client_weights"])
@@ -121,7 +102,7 @@ def test_a_client_that_sits_out_keeps_its_model(prepared_parts, monkeypatch):
 
 def test_statistics_count_as_bytes(prepared_parts, monkeypatch):
     rounds = prepared_parts("algorithm=fedgta", "algorithm.order=3", "algorithm.moments=raw")
-    _, results = run(rounds, monkeypatch)
+    _, results = run_round(rounds, monkeypatch)
     classes = rounds.states.clients[0].model.module.readout.out_features
     assert (results["client_bytes_up"] == 4 * rounds.states.size + 4 * (1 + 3 * classes)).all()
     assert (results["client_bytes_down"] == 4 * rounds.states.size).all()
@@ -167,24 +148,3 @@ def test_the_pass_and_the_sums_count_as_the_clients(prepared_parts):
     sums = 5 * (counted.edges + counted.nodes) * classes
     assert done[1].model_flops - done[0].model_flops == passed + sums
     assert done[1].loss == done[0].loss
-
-
-@pytest.mark.parametrize(
-    ("changed", "key", "words"),
-    [
-        ({"dataset": "PROTEINS", "partition": "iid"}, "task", 'fedgta is for "node-classification"'),
-        ({"reduction": "fixed32"}, "reduction", "fedgta needs every client's update"),
-        (
-            {"algorithm": {"name": "fedgta", "moments": "central", "order": 1}},
-            "algorithm",
-            "no central moment",
-        ),
-        ({"privacy": {"name": "clipping", "clip": 1.0}}, "privacy", "fedgta averages models"),
-    ],
-)
-def test_what_does_not_fit_is_refused(changed, key, words):
-    settings = {"dataset": "synthetic-nodes", "partition": "louvain", "model": "gcn", "algorithm": "fedgta"}
-    with pytest.raises(_Refused) as refused:
-        build("demo", CaseSettings("demo", {**settings, **changed}))
-    assert refused.value.key == key
-    assert words in refused.value.text

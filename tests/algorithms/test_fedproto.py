@@ -8,26 +8,9 @@ import torch
 
 from fedmpi.algorithms.fedproto import FedProto, FedProtoOptions, global_prototypes, nearest
 from fedmpi.algorithms.program import Message
-from fedmpi.store.reader import load_run
 from tests.algorithms.programs import client_of
 
 NAN = float("nan")
-
-SUITE = """
-name = "fedproto"
-[case]
-dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 80 } }
-partition = { name = "iid", clients = 3 }
-rounds = 3
-batch_size = 16
-participation = 0.7
-[matrix]
-case = [
-    { label = "alone", algorithm = "self-train" },
-    { label = "proto", algorithm = "fedproto" },
-    { label = "plain", algorithm = { name = "fedproto", attraction = 0.0, predict = "classifier" } },
-]
-"""
 
 
 def fedproto(**options):
@@ -93,31 +76,6 @@ def test_a_client_sends_its_trained_models_prototypes(prepared):
     (means,), (counts,) = rounds.states.messages.read(report[None]).values()
     assert counts.tolist() == np.bincount(labels).tolist()
     np.testing.assert_allclose(means[1], rows[labels == 1].mean(axis=0), rtol=1e-5)
-
-
-def test_without_attraction_and_by_its_head_it_is_self_train(fedmpi, tmp_path):
-    """What travels are two classes of 64 floats, and two sizes."""
-    (tmp_path / "suite.toml").write_text(SUITE)
-    assert fedmpi("run", "suite.toml", "--out", "runs").returncode == 0
-    alone, proto, plain = (load_run(tmp_path / "runs" / name).results for name in ("alone", "proto", "plain"))
-    for name in ("train_loss", "test_loss", "test_accuracy", "parameter_digest"):
-        assert np.array_equal(alone[name], plain[name], equal_nan=True), name
-    assert not np.array_equal(alone["test_accuracy"], proto["test_accuracy"])
-    took_part = proto["participated"].astype(int)
-    assert np.array_equal(proto["client_bytes_up"], took_part * (4 * 2 * 64 + 4 * 2))
-    assert np.array_equal(proto["client_bytes_down"], took_part * 4 * 2 * 64)
-
-
-def test_a_state_holds_the_prototypes(prepared):
-    rounds = prepared("algorithm=fedproto")
-    one = rounds.clients[0]
-    held = one.told["prototypes"]
-    held[0, :3] = torch.tensor([1.0, 2.0, 3.0])
-    kept = one.state(kept=False)
-    assert len(kept) == rounds.states.layouts()[0].size
-    held.zero_()
-    one.restore(kept, kept=False)
-    assert held[0, :3].tolist() == [1.0, 2.0, 3.0] and held[0, 3:].isnan().all() and held[1].isnan().all()
 
 
 def test_a_class_that_nobody_has_keeps_its_prototype(prepared):

@@ -10,10 +10,10 @@ from fedmpi.algorithms.fedpub import FedPub, FedPubOptions, random_graph
 from fedmpi.algorithms.program import Tensors
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import GcnOptions, GinOptions, SageOptions, Shape
+from tests.algorithms.programs import gradient_at
 
 
 def fedpub(**options):
@@ -71,16 +71,6 @@ def test_weight_matrices_have_masks(options, expected):
 SETTINGS = ("algorithm=fedpub", "algorithm.l1=0.01", "algorithm.proximal=0.5")
 
 
-def gradient_at(one, case, parameters, round):
-    """Return the gradient of the loss on all training nodes at some parameters."""
-    present = one.model.parameters.clone()
-    one.model.parameters.copy_(parameters)
-    one.passes.step(one.passes.batch(None), DropoutStreams(case.seed, one.id, round, 0))
-    found = one.model.gradient.clone()
-    one.model.parameters.copy_(present)
-    return found
-
-
 def test_parameters_and_mask_move_by_the_gradient_at_their_product(prepared_parts):
     """One step of SGD, rate 1/4: theta - g mu / 4 and mu - (g theta + 0.01 sign mu) / 4, g at theta mu.
 
@@ -93,7 +83,7 @@ def test_parameters_and_mask_move_by_the_gradient_at_their_product(prepared_part
     mask.copy_(torch.linspace(-0.5, 1.5, len(mask)))
     theta, before, product = one.row.clone(), mask.clone(), one.row.clone()
     masked.unpack(masked.pack(theta) * before, product)
-    gradient = gradient_at(one, case, product, 0)
+    gradient = gradient_at(rounds, product)
     of_theta = gradient.clone()
     masked.unpack(masked.pack(gradient) * before, of_theta)
     one.train_locally(case, rounds.algorithm, 0)
@@ -145,21 +135,6 @@ def test_a_client_reports_the_mean_state_of_the_random_graph(prepared_parts):
         states = one.model.module.embed(batch, None)
     assert states.shape == (50, 8) and rounds.states.messages.nbytes == 32
     np.testing.assert_allclose(done.report.view(np.float32), states.mean(dim=0).numpy(), rtol=1e-5)
-
-
-def test_a_state_holds_the_mask_and_its_moments(prepared_parts):
-    rounds = prepared_parts("algorithm=fedpub", "optimizer=adam")
-    one, case = rounds.clients[0], rounds.case
-    one.train_locally(case, rounds.algorithm, 0)
-    kept, mask = one.state(kept=True), one.memory["mask"].clone()
-    assert len(kept) == rounds.states.layouts()[0].size
-    one.train_locally(case, rounds.algorithm, 1)
-    after = one.state(kept=True)
-    assert one.moments["mask"].steps == 2 and len(one.moments["mask"].mean) == len(mask)
-    one.restore(kept, kept=True)
-    assert torch.equal(one.memory["mask"], mask) and one.moments["mask"].steps == 1
-    one.train_locally(case, rounds.algorithm, 1)
-    assert np.array_equal(one.state(kept=True), after)
 
 
 def test_moments_of_the_mask_are_forgotten_where_the_case_says_so(prepared_parts):

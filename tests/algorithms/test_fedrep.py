@@ -3,14 +3,13 @@
 from itertools import pairwise
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
 from fedmpi.algorithms.fedrep import FedRep, FedRepOptions
 from fedmpi.errors import BadInput
-from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import GinEncoderOptions
+from tests.algorithms.programs import gradient_at
 
 FEDREP = FedRep(FedRepOptions(head_epochs=3))
 SETTINGS = ("algorithm=fedrep", "algorithm.head_epochs=2", "local_epochs=3")
@@ -63,9 +62,7 @@ def test_a_step_of_the_head_is_the_optimizers_on_the_head(prepared):
     rounds = prepared("algorithm=fedrep", "algorithm.head_epochs=1", "optimizer.weight_decay=0.5")
     one, case = rounds.clients[0], rounds.case
     start = one.row.clone()
-    one.model.parameters.copy_(start)
-    one.passes.step(one.passes.batch(None), DropoutStreams(case.seed, 0, 0, 0))
-    gradient = one.model.gradient.clone()
+    gradient = gradient_at(rounds, start)
     head = [s for s in one.model.slots if s.name.startswith(("post.", "readout."))]
     expected = start.clone()
     for slot in head:
@@ -74,19 +71,6 @@ def test_a_step_of_the_head_is_the_optimizers_on_the_head(prepared):
     one.train_locally(case, rounds.algorithm, 0)
     for slot in head:
         torch.testing.assert_close(one.row[slot.start : slot.stop], expected[slot.start : slot.stop])
-
-
-def test_a_state_holds_the_moments_of_both_phases(prepared):
-    rounds = prepared(*SETTINGS, "optimizer=adam")
-    one = rounds.clients[0]
-    one.train_locally(rounds.case, rounds.algorithm, 0)
-    kept = one.state(kept=True)
-    assert len(kept) == rounds.states.layouts()[0].size
-    assert (one.adam.steps, one.moments["body"].steps) == (2, 3)
-    one.moments["body"].reset()
-    one.restore(kept, kept=True)
-    assert one.moments["body"].steps == 3 and one.moments["body"].mean.any()
-    assert np.array_equal(one.state(kept=True), kept)
 
 
 def test_a_model_without_a_head_is_refused():

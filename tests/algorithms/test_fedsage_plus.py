@@ -9,11 +9,9 @@ import torch
 
 from fedmpi.algorithms.fedsage_plus import FedSagePlus, FedSagePlusOptions
 from fedmpi.client.optimizer import adam_steps
-from fedmpi.config.suite import CaseSettings
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.models import neighgen
 from fedmpi.models.neighgen_training import NeighGenTraining
-from fedmpi.registry.check import _Refused, build
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import PHASES
 
@@ -162,36 +160,6 @@ def test_without_exchanges_a_client_mends_alone(prepared_parts):
     alone = prepared_parts(*SMALL, "partition.clients=1")
     assert (alone._prepared.sent.tolist(), alone._prepared.received.tolist()) == ([8], [8])
     assert alone._prepared.nodes.sum() > 0
-
-
-PARTS = {"dataset": "synthetic-nodes", "partition": "louvain", "model": "sage", "algorithm": "fedsage-plus"}
-
-
-@pytest.mark.parametrize(
-    ("changed", "key", "words"),
-    [
-        ({"dataset": "PROTEINS", "partition": "iid"}, "task", 'fedsage-plus is for "node-classification"'),
-        ({"dataset": "synthetic-ratings"}, "task", 'fedsage-plus is for "node-classification"'),
-        (
-            {"dataset": {"name": "synthetic-nodes", "egos": {"number": 60}}, "partition": "iid"},
-            "dataset.egos",
-            "fedsage-plus is for nodes of one graph",
-        ),
-        ({"reduction": "secagg"}, "reduction", "show what they have before round 1"),
-        ({"privacy": {"name": "central", "clip": 1.0, "noise_multiplier": 1.0}}, "privacy", "without noise"),
-        (
-            {"algorithm": {"name": "fedsage-plus", "hidden_share": 1.0}},
-            "algorithm.hidden_share",
-            "less than 1",
-        ),
-        ({"kernels": "compiled"}, "kernels", '"csr"'),
-    ],
-)
-def test_what_does_not_fit_is_refused(changed, key, words):
-    with pytest.raises(_Refused) as refused:
-        build("demo", CaseSettings("demo", {**PARTS, **changed}))
-    assert refused.value.key == key
-    assert words in refused.value.text
 
 
 def test_options_are_the_generators():

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
@@ -72,14 +71,3 @@ def test_a_step_goes_down_the_loss_with_its_term(prepared):
     one.train_locally(case, rounds.algorithm, 1)
     torch.testing.assert_close(one.model.gradient, expected)
     assert not torch.allclose(plain, expected, atol=1e-4)
-
-
-def test_a_state_holds_the_previous_model(prepared):
-    rounds = prepared("algorithm=moon")
-    one = rounds.clients[0]
-    one.train_locally(rounds.case, rounds.algorithm, 0)
-    kept, last = one.state(kept=False), one.memory["previous"].clone()
-    assert len(kept) == rounds.states.layouts()[0].size
-    one.memory["previous"].zero_()
-    one.restore(kept, kept=False)
-    assert torch.equal(one.memory["previous"], last) and np.isfinite(kept).all()

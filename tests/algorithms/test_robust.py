@@ -10,10 +10,9 @@ from fedmpi.algorithms.median import Median
 from fedmpi.algorithms.trimmed_mean import TrimmedMean, TrimmedMeanOptions
 from fedmpi.errors import BadInput
 from fedmpi.exchange.answers import REQUESTS
-from fedmpi.runs import rounds as engine_rounds
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import PHASES
-from tests.algorithms.programs import round_of
+from tests.algorithms.programs import round_of, run_round
 
 
 def rows(*values):
@@ -137,17 +136,9 @@ def test_a_trimmed_mean_that_leaves_out_nobody_says_so():
 
 
 def test_the_models_of_all_clients_move_by_the_median(prepared, monkeypatch):
-    sent, train = {}, engine_rounds.training.train
-
-    def noted(*arguments):
-        found = train(*arguments)
-        sent.update(found.deltas)
-        return found
-
-    monkeypatch.setattr(engine_rounds.training, "train", noted)
     rounds = prepared("algorithm=median")
     before = rounds.exchange.models[0].astype(np.float64)
-    rounds.run(0, stop=StopRequest(), checkpoint=False)
+    sent, _ = run_round(rounds, monkeypatch)
     expected = before + np.median([sent[number] for number in range(3)], axis=0)
     for client in rounds.clients.values():
         np.testing.assert_allclose(client.shared.pack(client.row), expected, rtol=1e-6, atol=1e-7)

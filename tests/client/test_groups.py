@@ -126,12 +126,6 @@ def test_groups_are_of_one_shape_and_follow_the_ids():
     assert groups_of(["a", "a", "a"], 1) == [[0], [1], [2]]
 
 
-def test_a_group_size_that_nothing_reads_is_refused(fedmpi, suite):
-    done = fedmpi("run", suite, "--case", "0", "--set", "group_size=4")
-    assert done.returncode == 2
-    assert 'group_size: is read by kernels = "grouped" only' in done.stderr
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("matrix", ["parameters", "mean", "square"])
 def test_one_lost_number_in_a_row_is_noticed(value, matrix):

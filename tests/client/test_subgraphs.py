@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.fedavg import FedAvg
-from fedmpi.case.schema import Case
 from fedmpi.client.subgraphs import part_counts, part_data
 from fedmpi.datasets.networks import in_both_directions, undirected
-from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.leakage import leakage
-from fedmpi.partition.options import Iid, Metadata
+from fedmpi.partition.options import Metadata
 from fedmpi.partition.partition import ClientSplit, make
+from tests.tasks.making import make_case
 
 
 @pytest.fixture
@@ -33,11 +31,6 @@ def rated():
     )
 
 
-def case(**dataset):
-    options = FedAvg.Options(name="fedavg")
-    return Case(suite="s", name="n", partition=Iid(), algorithm=options, dataset=DatasetOptions(**dataset))
-
-
 def split(train, val, test, nodes):
     parts = (np.array(part, np.int64) for part in (train, val, test))
     return ClientSplit("one", 0, *parts, True, np.array(nodes))
@@ -50,7 +43,7 @@ def edges(topology):
 
 def test_messages_take_training_edges_only_and_a_user_is_one_node(rated):
     client = split([0, 2], [1], [3], [7, 8, 10, 11, 12])
-    train, held_out = part_data(case(name="Ciao", features="degree"), rated, client)
+    train, held_out = part_data(make_case(name="Ciao", features="degree"), rated, client)
     assert edges(train.topology) == [(0, 2), (0, 4), (2, 0), (4, 0)]  # 7-10 and 7-12
     assert held_out.topology is train.topology
     assert train.places.tolist() == [[0, 2], [0, 4]]
@@ -62,7 +55,7 @@ def test_messages_take_training_edges_only_and_a_user_is_one_node(rated):
 
 def test_the_width_of_degrees_is_that_of_all_graphs_together(rated):
     client = split([0, 1, 2], [], [3], [7, 8, 10, 11, 12])
-    train, _ = part_data(case(name="Ciao", features="degree"), rated, client)
+    train, _ = part_data(make_case(name="Ciao", features="degree"), rated, client)
     assert train.features.shape == (5, 4)  # user 7 rates three items
 
 
@@ -71,7 +64,7 @@ def test_in_both_directions_messages_go_as_trained(rated):
     assert both.places.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0], [3, 4], [5, 4], [4, 3], [4, 5]]
     assert both.labels.ravel().tolist() == [1, 2, 1, 2, 3, 4, 3, 4]
     client = split([0, 6], [], [2], [7, 8, 10, 11, 12])
-    train, _ = part_data(case(name="Ciao", features="constant", both_directions=True), both, client)
+    train, _ = part_data(make_case(name="Ciao", features="constant", both_directions=True), both, client)
     assert edges(train.topology) == [(0, 2), (4, 0)]
     (found,) = leakage([client], [both]).clients
     assert found.own.tolist() == [True]  # the other direction of pair 0
@@ -85,10 +78,10 @@ def test_both_directions_are_of_edges(rated):
 
 def test_a_pass_works_on_the_whole_part(rated):
     client = split([0, 2], [1], [3], [7, 8, 10, 11, 12])
-    counts = part_counts(case(name="Ciao", features="degree"), rated, client, ("val", "test"))
+    counts = part_counts(make_case(name="Ciao", features="degree"), rated, client, ("val", "test"))
     assert (counts.graphs, counts.nodes, counts.edges) == (1, 5, 4 + 5)
     assert (counts.examples, counts.entries) == (2, 5)
-    plain = part_counts(case(name="Ciao", features="constant"), rated, client, ("train",))
+    plain = part_counts(make_case(name="Ciao", features="constant"), rated, client, ("train",))
     assert (plain.examples, plain.entries) == (2, None)
 
 

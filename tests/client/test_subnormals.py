@@ -46,13 +46,6 @@ def test_subnormal_numbers_become_zero_on_request_only(fedmpi, suite, tmp_path, 
     assert counts[0] == counts[2] > 0
 
 
-@pytest.mark.parametrize("more", ["threads=2", "device=cuda"])
-def test_flushing_is_refused_where_it_would_not_hold(fedmpi, suite, more):
-    done = fedmpi("run", suite, "--set", "subnormals=flushed", "--set", more, "--set", "kernels=csr")
-    assert done.returncode == 2
-    assert 'subnormals: "flushed" is for one thread of a CPU' in done.stderr
-
-
 def test_a_case_that_keeps_them_has_the_configuration_of_earlier_runs(suite):
     kept, flushed = (check_suite(read(suite, more))[0].case for more in ([], ["subnormals=flushed"]))
     assert "subnormals" not in kept.config()

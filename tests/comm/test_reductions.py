@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedmpi.comm.reductions import ZERO_EXPONENT, Exact, Fixed32, Float32, weighted_exponent
+from fedmpi.comm.reductions import ZERO_EXPONENT, Exact, Fixed32, weighted_exponent
 
 float32s = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -34,11 +34,6 @@ def test_exact_sums_do_not_depend_on_order_and_are_right(rows, random):
     assert np.all(np.abs(first - wanted) <= largest * len(rows) * 2.0**-50)
 
 
-def test_exact_mean_of_hand_made_deltas():
-    mean = mean_of([np.array([1.0, -2.0], np.float32), np.array([4.0, 0.5], np.float32)], [3, 1], [0, 1])
-    assert mean.tolist() == [1.75, -1.375]
-
-
 def test_exact_does_not_overflow_at_the_largest_values():
     largest = np.array([np.finfo(np.float32).max], np.float32)
     weights = [2**20] * 1000
@@ -65,12 +60,3 @@ def test_fixed32_clips_and_does_not_depend_on_order():
     ]
     assert parts[0].dtype == np.int32
     assert reduction.decode(parts[0] + parts[1]).tolist() == [0.25, 0.8125]
-
-
-def test_float32_is_a_plain_mean():
-    reduction = Float32(4)
-    total = reduction.encode(np.array([1.0], np.float32), 3) + reduction.encode(
-        np.array([5.0], np.float32), 1
-    )
-    assert total.dtype == np.float32
-    assert reduction.decode(total).tolist() == [2.0]

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from fedmpi.case.reductions import DropoutOptions, Fixed32Options, ScheduledDropout
+from fedmpi.case.reductions import DropoutOptions, ExactOptions, Fixed32Options, ScheduledDropout
 from fedmpi.comm.world import World
 from fedmpi.errors import BadInput, TooFewLeft
 from fedmpi.exchange import masked
 from fedmpi.exchange.aggregation import Groups, Plain
+from fedmpi.exchange.answers import REQUESTS, Answers
 from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.dropouts import Dropouts, Step
+from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.key_ring import KeyRing
 from fedmpi.runs.run import run
 from fedmpi.runs.signals import StopRequest
@@ -155,3 +157,17 @@ def test_an_upload_that_is_put_aside_is_missing_from_the_sum_as_one_that_never_c
     plain = Plain(collectives, hosts, Fixed32Options(clip=2.0), 5, Buffers())
     assert mean(secure, 0, 2) == mean(plain, 0, 1, 2)
     assert secure.survivors == {0: 5}
+
+
+def test_a_group_of_which_no_update_arrived_has_no_mean():
+    deltas = {
+        n: np.array(row, np.float32) for n, row in enumerate([[1, 0, 9], [5, 4, 9], [2, 2, 9], [8, 0, 9]])
+    }
+    group, hosts, marks = np.array([0, 0, 1, 3]), np.zeros(4, np.int64), np.array([1, 1, 0, 1])
+    steps = np.array([Step.UPLOAD, Step.UPLOAD + 1, Step.UPLOAD, Step.UPLOAD + 1])
+    collectives, exponent = World().collectives, np.full(4, 5)  # all is less than 2^5
+    means = Plain(collectives, hosts, ExactOptions(), 2, Buffers())
+    plan = RoundPlan(group, exponent, marks, -1, -1, False, False, REQUESTS.index("means"), steps=steps)
+    answers = Answers(collectives, hosts, means, 2, 3, np.array([3, 1, 1, 1]))
+    found = answers.answer(plan, np.arange(4), deltas)
+    assert {number: mean.tolist() for number, mean in found.items()} == {0: [5.0, 4.0], 3: [8.0, 0.0]}

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.comm import reductions
 from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import RankFailed
 from fedmpi.exchange.answers import REQUESTS
-from fedmpi.exchange.group_models import RoundPlan
-from fedmpi.programs.hooks import Hooks
-from fedmpi.programs.position import Position
 from fedmpi.registry.check import build
-from tests.algorithms.programs import round_of
+from tests.algorithms.programs import hooks_of, round_of
 
 NONE = reductions.ZERO_EXPONENT
 DELTAS = [[1.0], None, [3.0]]
@@ -43,18 +39,11 @@ def test_one_rank_that_is_asked_to_stop_stops_all_with_a_checkpoint(stops, due, 
     assert (plan.stop, plan.checkpoint) == expected
 
 
-def test_weights_from_reports_make_the_plan_longer():
-    plan = named("fednova", [1, 1, 1], steps=[1, 1, 1])
-    unpacked = RoundPlan.unpack(plan.pack(), 3)
-    assert plan.weights is not None and unpacked.divisor.tolist() == plan.divisor.tolist()
-
-
 def deciding(decide, deltas=DELTAS, *, decides=(), asks=("means", "rows"), **settings):
     """Run a server's program of clients of groups 0, 0 and 2."""
-    methods = {"decide": decide, "decides": frozenset(decides), "asks": frozenset(asks)}
-    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
-    odd.name = "odd"
-    return round_of(Hooks(odd, 3, Position()), deltas, **{"group": [0, 0, 2], **settings})
+    declared = {"decides": frozenset(decides), "asks": frozenset(asks), "__module__": __name__}
+    hooks = hooks_of(3, decide=decide, **declared)
+    return round_of(hooks, deltas, **{"group": [0, 0, 2], **settings})
 
 
 def test_each_request_has_a_plan_and_the_last_plan_has_none():

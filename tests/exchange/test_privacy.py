@@ -19,6 +19,7 @@ from fedmpi.exchange.privacy import Clipping, NoiseOfMeans, deviation, refuse_un
 from fedmpi.exchange.updates import Updates
 from fedmpi.registry.check import build
 from fedmpi.seeds import Purpose
+from tests.refusals import refused
 
 SIZE = 10_000
 
@@ -142,9 +143,7 @@ def test_running_statistics_are_refused():
 
 
 def test_noise_for_which_a_sum_has_no_room_is_refused():
-    with pytest.raises(
-        BadInput, match=r"leaves no room for the noise of 4 participants: it takes 2.5 or more"
-    ):
+    with refused(match=r"leaves no room for the noise of 4 participants: it takes 2.5 or more"):
         refuse_unfit(case_of(name="distributed"), 10, 4, [])
 
 

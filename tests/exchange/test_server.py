@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.program import Offer, Request
 from fedmpi.errors import RankFailed
-from fedmpi.programs.hooks import Hooks
-from fedmpi.programs.position import Position
 from fedmpi.store.schema import Field
-from tests.algorithms.programs import round_of
+from tests.algorithms.programs import hooks_of, round_of
+from tests.refusals import refused
 
 DELTAS = [[1.0, 9.0], [3.0, 9.0], [5.0, 9.0], None, [7.0, 9.0], None]
 """Of groups 0, 0, 0, 1, 2 and 2; the client of group 1, and the last, sat out."""
@@ -17,10 +15,9 @@ DELTAS = [[1.0, 9.0], [3.0, 9.0], [5.0, 9.0], None, [7.0, 9.0], None]
 
 def deciding(decide, decides=(), asks=(), group=(0, 0, 0, 1, 2, 2), **settings):
     """Run a server's program of these clients."""
-    methods = {"decide": decide, "decides": frozenset(decides), "asks": frozenset(asks)}
-    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
-    odd.name = "odd"
-    return round_of(Hooks(odd, 6, Position()), DELTAS, group=group, **settings)
+    declared = {"decides": frozenset(decides), "asks": frozenset(asks), "__module__": __name__}
+    hooks = hooks_of(6, decide=decide, **declared)
+    return round_of(hooks, DELTAS, group=group, **settings)
 
 
 def asking(verb, *given):
@@ -43,74 +40,63 @@ def idle(self, server):
 
 STEP = np.zeros(2)
 ONE = np.ones(1, np.int64)
-ALL = ("splits", "moves")
+NOT_ONCE = "not every participant of one group is exactly once"
+NO_GROUP = "they must be one of server.groups()"
+YIELD = "yield what a verb returns, such as server.rows("
+
+
+def yielding(value):
+    """Return a program that yields this."""
+
+    def decide(self, server):
+        yield value
+
+    return decide
 
 
 @pytest.mark.parametrize(
-    ("program", "decides", "asks", "words"),
+    ("program", "declared", "words"),
     [
-        (asking("rows", [0]), (), {"means"}, 'asked for rows: `asks` must have "rows"'),
-        (asking("means", [0]), (), {"rows"}, 'asked for means: `asks` must have "means"'),
-        (asking("rows", [0, 3]), (), {"rows"}, "client 3: it took no part"),
-        (asking("rows", [0, 6]), (), {"rows"}, "client 6: it took no part"),
-        (asking("means", [0, 1]), (), {"means"}, "group 1: no client of it took part"),
-        (calling("split", [[0, 1, 2]]), {"moves"}, (), 'decided splits: `decides` must have "splits"'),
-        (calling("split", [[0, 1], [1, 2]]), ALL, (), "not every participant of one group is exactly once"),
-        (calling("split", [[0, 1, 2], []]), ALL, (), "not every participant of one group is exactly once"),
-        (calling("split", [[0, 1, 2], [4]]), ALL, (), "not every participant of one group is exactly once"),
-        (calling("split", [[4], [5]]), ALL, (), "not every participant of one group is exactly once"),
-        (calling("weigh", [0, 1], [1, 1], 1.0), {"weights"}, (), "they must be one of server.groups()"),
-        (
-            calling("weigh", [0, 1, 2, 4], [1] * 4, 1.0),
-            {"weights"},
-            (),
-            "they must be one of server.groups()",
-        ),
-        (lambda self, server: [1], (), (), "returned list: it returns nothing"),
-        (
-            lambda self, server: (yield Request("row", ONE)),
-            (),
-            {"rows"},
-            "asked for 'row': yield what a verb",
-        ),
-        (lambda self, server: (yield Request(None, ONE)), (), {"rows"}, "asked for None: yield what a verb"),
-        (
-            lambda self, server: (yield Offer("count", 1)),
-            (),
-            (),
-            "yield what a verb returns, such as server.rows(",
-        ),
-        (
-            lambda self, server: (yield Request("rows", ONE)),
-            (),
-            {"means"},
-            'asked for rows: `asks` must have "rows"',
-        ),
-        (lambda self, server: (yield Request("rows", 9 * ONE)), (), {"rows"}, "client 9: it took no part"),
-        (calling("move", [0, 1, 2], STEP), {"splits"}, (), 'decided moves: `decides` must have "moves"'),
-        (calling("move", [0, 1], STEP), ALL, (), "gave clients [0, 1]: they must be one of server.groups()"),
-        (calling("move", [4, 5], STEP), ALL, (), "gave clients [4, 5]: they must be one of server.groups()"),
-        (calling("move", [4], STEP[:1]), ALL, (), "float64 [1]: it must be float64 [2]"),
-        (calling("move", [4], STEP.astype("f4")), ALL, (), "float32 [2]: it must be float64 [2]"),
+        (asking("rows", [0]), "means", 'asked for rows: `asks` must have "rows"'),
+        (asking("means", [0]), "rows", 'asked for means: `asks` must have "means"'),
+        (asking("rows", [0, 3]), "rows", "client 3: it took no part"),
+        (asking("rows", [0, 6]), "rows", "client 6: it took no part"),
+        (asking("means", [0, 1]), "means", "group 1: no client of it took part"),
+        (yielding(Request("row", ONE)), "rows", "asked for 'row': yield what a verb"),
+        (yielding(Request(None, ONE)), "rows", "asked for None: yield what a verb"),
+        (yielding(Request("rows", ONE)), "means", 'asked for rows: `asks` must have "rows"'),
+        (yielding(Request("rows", 9 * ONE)), "rows", "client 9: it took no part"),
+        (yielding(Offer("count", 1)), "", YIELD),
+        (lambda self, server: [1], "", "returned list: it returns nothing"),
+        (calling("split", [[0, 1, 2]]), "moves", 'decided splits: `decides` must have "splits"'),
+        (calling("split", [[0, 1], [1, 2]]), "splits moves", NOT_ONCE),
+        (calling("split", [[0, 1, 2], []]), "splits moves", NOT_ONCE),
+        (calling("split", [[0, 1, 2], [4]]), "splits moves", NOT_ONCE),
+        (calling("split", [[4], [5]]), "splits moves", NOT_ONCE),
+        (calling("weigh", [0, 1], [1, 1], 1.0), "weights", NO_GROUP),
+        (calling("weigh", [0, 1, 2, 4], [1] * 4, 1.0), "weights", NO_GROUP),
+        (calling("move", [0, 1, 2], STEP), "splits", 'decided moves: `decides` must have "moves"'),
+        (calling("move", [0, 1], STEP), "splits moves", f"gave clients [0, 1]: {NO_GROUP}"),
+        (calling("move", [4, 5], STEP), "splits moves", f"gave clients [4, 5]: {NO_GROUP}"),
+        (calling("move", [4], STEP[:1]), "splits moves", "float64 [1]: it must be float64 [2]"),
+        (calling("move", [4], STEP.astype("f4")), "splits moves", "float32 [2]: it must be float64 [2]"),
         (
             calling("move", [4], STEP),
-            ALL,
-            (),
+            "splits moves",
             "moved no model of the group of client 0: call server.move for",
         ),
-        (idle, {"moves"}, (), "moved no model of the group of client 0: call server.move for"),
-        (idle, {"weights"}, (), "weighed nobody of the group of client 0: call server.weigh"),
-        (idle, {"mixes"}, (), "mixed nothing: call server.mix"),
-        (calling("mix", np.eye(4)), {"moves"}, (), 'decided mixes: `decides` must have "mixes"'),
-        (calling("mix", np.eye(6)), {"mixes"}, (), "float64 [6, 6]: it must be float64 [4, 4]"),
-        (calling("regroup", [0] * 6), {"splits"}, (), 'decided groups: `decides` must have "groups"'),
+        (idle, "moves", "moved no model of the group of client 0: call server.move for"),
+        (idle, "weights", "weighed nobody of the group of client 0: call server.weigh"),
+        (idle, "mixes", "mixed nothing: call server.mix"),
+        (calling("mix", np.eye(4)), "moves", 'decided mixes: `decides` must have "mixes"'),
+        (calling("mix", np.eye(6)), "mixes", "float64 [6, 6]: it must be float64 [4, 4]"),
+        (calling("regroup", [0] * 6), "splits", 'decided groups: `decides` must have "groups"'),
     ],
 )
-def test_each_mistake_of_a_servers_program_is_one_line_that_names_it(program, decides, asks, words):
-    with pytest.raises(RankFailed) as failed:
-        deciding(program, decides, asks)
-    assert str(failed.value).startswith(f"algorithm odd: hook decide in {__file__}")
-    assert words in str(failed.value) and "\n" not in str(failed.value)
+def test_each_mistake_of_a_servers_program_is_one_line_that_names_it(program, declared, words):
+    asks = {"means", "rows"} & set(declared.split())
+    with refused(words, RankFailed, f"^algorithm odd: hook decide in {__file__}"):
+        deciding(program, set(declared.split()) - asks, asks)
 
 
 def test_the_first_part_keeps_the_number_and_the_clients_that_sat_out():
@@ -168,8 +154,10 @@ def test_rows_are_of_all_elements_or_of_the_parameters():
     got = []
 
     def decide(self, server):
-        got.append((yield server.rows([4, 0])).tolist())
-        got.append((yield server.rows([4, 0], parameters=True)).tolist())
+        for parameters in (False, True):
+            found = yield server.rows([4, 0], parameters=parameters)
+            assert found.dtype == np.float32
+            got.append(found.tolist())
 
     deciding(decide, asks={"rows"}, trained=1)
     assert got == [[[1.0, 9.0], [7.0, 9.0]], [[1.0], [7.0]]]
@@ -215,7 +203,5 @@ def test_a_recorded_array_is_as_it_was():
         values += 1
 
     age = Field("age", ("round",), "f8", "1", "rounds since", "result")
-    odd = type("Odd", (Algorithm,), {"decide": decide, "fields": lambda self, clients: (age,)})
-    odd = odd(AlgorithmOptions(name="odd"))
-    odd.name = "odd"
-    assert round_of(Hooks(odd, 6, Position()), DELTAS, group=(0,) * 6).decided.recorded["age"] == 0
+    hooks = hooks_of(6, decide=decide, fields=lambda self, clients: (age,))
+    assert round_of(hooks, DELTAS, group=(0,) * 6).decided.recorded["age"] == 0

@@ -3,55 +3,37 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-from fedmpi.case.reductions import ExactOptions
 from fedmpi.comm import reductions
-from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Plain
-from fedmpi.exchange.buffers import Buffers
-from fedmpi.exchange.group_models import Exchange, RoundPlan
+from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_checks import Breach
-from fedmpi.programs.hooks import Hooks
-from fedmpi.programs.position import Position
-from tests.algorithms.programs import round_of
+from tests.algorithms.programs import hooks_of, round_of
+from tests.exchange.exchanged import exchanged
 
 SAMPLES = np.array([10, 20, 30])
 
 
-class ByLoss(Algorithm):
-    """Weights are the losses, the divisor is the number of training graphs."""
-
-    decides = frozenset({"weights"})
-
-    def decide(self, server):
-        for members in server.groups():
-            losses = server.reports["train_loss"][members]
-            server.weigh(members, losses, float(server.samples[members].sum()))
+def by_loss(self, server):
+    """Weigh by losses; the divisor is the number of training graphs."""
+    for members in server.groups():
+        losses = server.reports["train_loss"][members]
+        server.weigh(members, losses, float(server.samples[members].sum()))
 
 
 def hooks():
-    by_loss = ByLoss(AlgorithmOptions(name="by-loss"))
-    by_loss.name = "by-loss"  # of the object alone: the registry knows classes that have a name
-    return Hooks(by_loss, 3, Position())
+    return hooks_of(3, decide=by_loss, decides=frozenset({"weights"}))
 
 
-def plan_of(group, losses, deltas, participants=(0, 1, 2), failed=-1):
+def plan_of(group, losses, deltas, failed=-1):
     """Return the plan of a round in which clients have these losses and updates."""
-    rows = [row if client in participants else None for client, row in enumerate(deltas)]
     finite = [float(client != failed) for client in range(3)]
-    return round_of(hooks(), rows, group=group, samples=SAMPLES, train_loss=losses, finite=finite).plan
+    return round_of(hooks(), deltas, group=group, samples=SAMPLES, train_loss=losses, finite=finite).plan
 
 
-def models(plan, deltas, participants=(0, 1, 2), trained=2):
-    collectives, hosts = World().collectives, np.zeros(3, np.int64)
-    start = {int(group): np.zeros(2, np.float32) for group in plan.group}
-    plain = Plain(collectives, hosts, ExactOptions(), 2, Buffers())
-    exchange = Exchange(collectives, hosts, plain, hooks(), 2, trained, Buffers())
-    exchange.models = start
-    rows = {client: np.array(deltas[client], np.float32) for client in participants}
-    exchange.run(plan, np.array(participants), plan.weights, rows, {})
-    return {group: model.tolist() for group, model in exchange.models.items()}
+def models(plan, deltas, trained=2):
+    start = {int(group): [0.0, 0.0] for group in plan.group}
+    rows = {client: np.array(delta, np.float32) for client, delta in enumerate(deltas)}
+    return exchanged(hooks(), plan, range(3), plan.weights, rows, start, trained=trained)
 
 
 def test_each_group_has_its_own_divisor():

@@ -41,17 +41,3 @@ def directed():
     """Nodes 0 and 1 see the same nodes, but only node 0 is seen by node 2."""
     graphs = [(3, [(0, 1), (1, 0), (0, 2)]), (2, [(0, 1)])]
     return graph_set(graphs, [[1], [2], [3]], [0, 1, 2, 2, 0], [0, 1])
-
-
-def closed_matrix(topology):
-    """Return A + I as a dense array."""
-    matrix = np.eye(topology.num_nodes)
-    for receiver in range(topology.num_nodes):
-        for sender in topology.columns[topology.row_ptr[receiver] : topology.row_ptr[receiver + 1]]:
-            matrix[receiver, sender] += 1
-    return matrix
-
-
-@pytest.fixture
-def closed():
-    return closed_matrix

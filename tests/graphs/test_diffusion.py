@@ -8,7 +8,7 @@ from torch_geometric.transforms import GDC
 
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
-from fedmpi.graphs.packed import Topology, pointers
+from tests.graphs.making import packed
 
 OPTIONS = {
     "ppr": {"alpha": 0.2},
@@ -56,29 +56,15 @@ def test_equals_gdc(name):
         np.testing.assert_allclose(dense(view, graph), expected, rtol=2e-4, atol=2e-6)
 
 
-def graphs(*edge_lists):
-    """Undirected graphs, each (number of nodes, edges)."""
-    sizes = [size for size, _ in edge_lists]
-    shift = pointers(sizes)
-    pairs = [
-        (int(first) + a, int(first) + b)
-        for first, (_, edges) in zip(shift, edge_lists, strict=False)
-        for edge in edges
-        for a, b in (edge, edge[::-1])
-    ]
-    rows, columns = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
-    return Topology(shift, pointers(np.bincount(rows, minlength=sum(sizes))), columns)
-
-
 def test_ppr_of_two_nodes():
     # T of the edge with self-loops is 1/2 everywhere, so S = 0.2 (I - 0.4 ones)^-1 = 0.2 I + 0.4 ones.
-    view = diffuse(graphs((2, [(0, 1)])), DiffusionOptions())
+    view = diffuse(packed((2, [(0, 1)])), DiffusionOptions())
     np.testing.assert_allclose(dense(view, 0), [[0.6, 0.4], [0.4, 0.6]], rtol=1e-6)
 
 
 def test_heat_is_the_matrix_exponential():
     # T - I has the eigenvalues 0 and -1: exp(t (T - I)) = (1 + e^-t) / 2 on the diagonal.
-    view = diffuse(graphs((2, [(0, 1)])), DiffusionOptions(kind="heat", t=1.0))
+    view = diffuse(packed((2, [(0, 1)])), DiffusionOptions(kind="heat", t=1.0))
     np.testing.assert_allclose(dense(view, 0)[0], [0.5 + 0.5 * np.exp(-1), 0.5 - 0.5 * np.exp(-1)], rtol=1e-6)
 
 
@@ -95,16 +81,16 @@ def test_a_mean_degree_keeps_the_largest_entries():
 
 def test_a_mean_degree_of_exactly_the_number_of_nodes_keeps_all():
     ring = (64, [(i, (i + 1) % 64) for i in range(64)])
-    view = diffuse(graphs(ring), DiffusionOptions(keep="degree", degree=64))
+    view = diffuse(packed(ring), DiffusionOptions(keep="degree", degree=64))
     assert view.topology.num_edges == 64 * 64
 
 
 def test_single_nodes_and_nodes_without_edges():
-    view = diffuse(graphs((1, []), (3, [(0, 1)]), (1, [])), DiffusionOptions())
+    view = diffuse(packed((1, []), (3, [(0, 1)]), (1, [])), DiffusionOptions())
     assert view.topology.graph_ptr.tolist() == [0, 1, 4, 5]
     assert [dense(view, 0).tolist(), dense(view, 2).tolist()] == [[[1.0]], [[1.0]]]
     assert dense(view, 1)[2].tolist() == [0.0, 0.0, 1.0]
-    no_loops = diffuse(graphs((1, []), (1, [])), DiffusionOptions(self_loops=0.0, scaling="sym"))
+    no_loops = diffuse(packed((1, []), (1, [])), DiffusionOptions(self_loops=0.0, scaling="sym"))
     assert no_loops.weights.tolist() == [1.0, 1.0]
 
 

@@ -3,20 +3,7 @@ import pytest
 
 from fedmpi.graphs import encodings
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.packed import Topology
-
-
-def topology_of(*graphs):
-    """Pack graphs given as (nodes, undirected edges)."""
-    graph_ptr = np.concatenate([[0], np.cumsum([nodes for nodes, _ in graphs])])
-    ends = [[] for _ in range(graph_ptr[-1])]
-    for start, (_, edges) in zip(graph_ptr, graphs, strict=False):
-        for a, b in edges:
-            ends[start + a].append(start + b)
-            ends[start + b].append(start + a)
-    row_ptr = np.concatenate([[0], np.cumsum([len(each) for each in ends])])
-    return Topology(graph_ptr, row_ptr, np.array([n for each in ends for n in sorted(each)], np.int64))
-
+from tests.graphs.making import packed
 
 PATH = (3, [(0, 1), (1, 2)])
 TRIANGLE = (3, [(0, 1), (1, 2), (0, 2)])
@@ -24,7 +11,7 @@ LONELY = (2, [])
 
 
 def test_returns_and_degrees_of_small_graphs_by_hand():
-    found = structure_encoding(topology_of(PATH, TRIANGLE, LONELY), walks=3, degrees=2)
+    found = structure_encoding(packed(PATH, TRIANGLE, LONELY), walks=3, degrees=2)
     ends, middle = [0.0, 0.5, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]
     corner = [0.0, 0.5, 0.25, 0.0, 1.0]
     alone = [0.0, 0.0, 0.0, 1.0, 0.0]  # degree 0 is counted with degree 1
@@ -45,7 +32,7 @@ def random_graphs(rng):
 def test_equals_powers_of_each_graphs_matrix(monkeypatch, cells):
     monkeypatch.setattr(encodings, "_CELLS", cells)
     graphs = random_graphs(np.random.default_rng(3))
-    found = structure_encoding(topology_of(*graphs), walks=16, degrees=16)
+    found = structure_encoding(packed(*graphs), walks=16, degrees=16)
     start = 0
     for nodes, edges in graphs:
         matrix = np.zeros((nodes, nodes))
@@ -62,7 +49,5 @@ def test_equals_powers_of_each_graphs_matrix(monkeypatch, cells):
 
 def test_graphs_without_nodes_make_no_rows(monkeypatch):
     monkeypatch.setattr(encodings, "_CELLS", 1)  # so that they are a block of their own
-    pair = structure_encoding(topology_of((2, [(0, 1)])), walks=2, degrees=2)
-    assert (
-        structure_encoding(topology_of((0, []), (2, [(0, 1)])), walks=2, degrees=2).tolist() == pair.tolist()
-    )
+    pair = structure_encoding(packed((2, [(0, 1)])), walks=2, degrees=2)
+    assert structure_encoding(packed((0, []), (2, [(0, 1)])), walks=2, degrees=2).tolist() == pair.tolist()

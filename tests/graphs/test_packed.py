@@ -1,5 +1,4 @@
 import numpy as np
-import torch
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Topology, gather_ranges
@@ -20,29 +19,6 @@ def test_graphs_are_taken_in_order_with_repeats():
     assert taken.topology.columns.tolist() == [0, 3, 2, 4, 3, 5]
     assert taken.features[:, 0].tolist() == [6, 8, 0, 2, 4, 6, 8]
     assert taken.labels.tolist() == [1, 0, 1]
-
-
-def test_products_and_their_gradients_on_a_directed_graph():
-    batch = Batch.of(GRAPHS)
-    matrix = np.eye(6)
-    for receiver in range(6):
-        for sender in TOPOLOGY.columns[TOPOLOGY.row_ptr[receiver] : TOPOLOGY.row_ptr[receiver + 1]]:
-            matrix[receiver, sender] += 1
-    x = batch.x.clone().requires_grad_()
-    summed = batch.sum_neighbourhood(x)
-    assert np.array_equal(summed.detach().numpy(), matrix @ GRAPHS.features)
-    weights = torch.arange(12.0).view(6, 2)
-    (summed * weights).sum().backward()
-    assert np.array_equal(x.grad.numpy(), matrix.T @ weights.numpy())
-
-
-def test_pooling_and_its_gradient():
-    batch = Batch.of(GRAPHS)
-    x = batch.x.clone().requires_grad_()
-    pooled = batch.sum_graphs(x)
-    assert pooled.tolist() == [[6, 9], [14, 16], [10, 11]]
-    (pooled * torch.tensor([[1.0], [2.0], [3.0]])).sum().backward()
-    assert x.grad[:, 0].tolist() == [1, 1, 1, 2, 2, 3]
 
 
 def test_edge_index_is_sender_then_receiver():

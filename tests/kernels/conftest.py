@@ -10,13 +10,14 @@ from torch.nn.functional import cross_entropy
 from fedmpi.datasets.features import build as build_features
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.packed import GraphSet, Topology, pointers
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import Shape
+from tests.graphs.making import clique, packed
 
 STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
 
@@ -29,21 +30,13 @@ def labelled():
 @pytest.fixture(scope="session")
 def cliques():
     """Ten graphs, each two cliques that share a node: many twins, one-hot degrees."""
-    blocks, sizes = [], []
+    graphs = []
     for number in range(10):
         first, second = 3 + number, 2 + 30 * (number == 9) + number // 2
-        size = first + second - 1
-        matrix = np.zeros((size, size), bool)
-        matrix[:first, :first] = matrix[first - 1 :, first - 1 :] = True
-        np.fill_diagonal(matrix, False)
-        blocks.append(matrix)
-        sizes.append(size)
-    starts = pointers(sizes)
-    columns = [
-        start + np.flatnonzero(line) for start, block in zip(starts, blocks, strict=False) for line in block
-    ]
-    degrees = np.array([len(line) for line in columns])
-    topology = Topology(starts, pointers(degrees), np.concatenate(columns))
+        edges = [(first - 1 + a, first - 1 + b) for a, b in clique(second)[1]]
+        graphs.append((first + second - 1, clique(first)[1] + edges))
+    topology = packed(*graphs)
+    degrees = np.diff(topology.row_ptr)
     present, node_row = np.unique(degrees, return_inverse=True)
     rows = np.zeros((len(present), degrees.max() + 1), np.float32)
     rows[np.arange(len(present)), present] = 1
@@ -68,16 +61,21 @@ def reference(model, graphs):
     return loss.item(), model.gradient.numpy().copy(), logits.numpy(), model.parameters.numpy().copy()
 
 
+def compiled(options, graphs, scratch=None):
+    """Return a model for these graphs and its compiled network."""
+    classes = int(graphs.labels.max()) + 1
+    bonds = 0 if graphs.edges is None else graphs.edges.shape[1]
+    model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], classes, bonds)))
+    model.parameters.copy_(model.initialise(seed=5, owner=1))
+    return model, fast_network(options, model, scratch or Scratch())
+
+
 @pytest.fixture(scope="session")
 def equals_reference():
     """Compare a step and an evaluation with torch-geometric's; a batch is as prepared by default."""
 
     def check(options, graphs, batch=None, tolerance=1e-5):
-        classes = int(graphs.labels.max()) + 1
-        bonds = 0 if graphs.edges is None else graphs.edges.shape[1]
-        model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], classes, bonds)))
-        model.parameters.copy_(model.initialise(seed=5, owner=1))
-        fast = fast_network(options, model, Scratch())
+        model, fast = compiled(options, graphs)
         before = model.parameters.clone()
         loss, gradient, logits, after = reference(model, graphs)
         model.parameters.copy_(before)

@@ -1,5 +1,7 @@
 """GIN of several clients at once equals torch-geometric's of each, dropout on, within 1e-5."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.seeds import Purpose, keep_bits, key
+from tests.graphs.making import thinned
 
 
 def batch_of(parts, who=None, *, rounded=False):
@@ -24,69 +27,52 @@ def batch_of(parts, who=None, *, rounded=False):
     return graphs.sent(graphs.batch([None] * len(who), who))
 
 
+def check(options, parts, rows, batch, streams):
+    """Compare losses and gradients of a batch with those of each client's part alone, which is on its row."""
+    model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
+    leaf = torch.stack([model.initialise(4, row) for row in rows]).requires_grad_()
+    keys = torch.tensor([each.keys(options.layers + 1) for each in streams if each]) if any(streams) else None
+    nats = losses(GroupedGin(options, model.slots, model.length).logits(leaf, batch, keys), batch)
+    (nats * batch.weights).sum().backward()
+    for row, part in enumerate(parts):
+        model.parameters.copy_(leaf[row].detach())
+        model.gradient.zero_()
+        alone = Batch.of(part)
+        loss = cross_entropy(model.module(alone, streams[row], "reference"), alone.labels)
+        loss.backward()
+        assert nats[row, : part.num_graphs].mean().item() == pytest.approx(loss.item(), rel=1e-5)
+        scale = model.gradient.abs().max()
+        assert (leaf.grad[row] - model.gradient).abs().max() <= 1e-5 * scale
+
+
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("dropout", [0.0, 0.3, 0.5])
 def test_equals_each_client_by_torch_geometric(dropout, rounded):
-    raw, options = generate(SyntheticOptions(graphs=40), 1), GinOptions(dropout=dropout)
+    raw = generate(SyntheticOptions(graphs=40), 1)
     parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 20), (20, 22), (25, 40))]
-    model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
-    rows = torch.stack([model.initialise(4, client) for client in range(3)])
-    leaf = rows.clone().requires_grad_()
-    streams = [DropoutStreams(1, client, 3, 0) for client in range(3)]
     batch = batch_of(parts, rounded=rounded)
     assert rounded == (batch.sizes.nodes % 8 == batch.sizes.graphs % 8 == batch.sizes.members % 8 == 0)
-    keys = torch.tensor([each.keys(options.layers + 1) for each in streams])
-    gin = GroupedGin(options, model.slots, model.length)
-    nats = losses(gin.logits(leaf, batch, keys), batch)
-    (nats * batch.weights).sum().backward()
-    for client, part in enumerate(parts):
-        model.parameters.copy_(rows[client])
-        model.gradient.zero_()
-        alone = Batch.of(part)
-        loss = cross_entropy(model.module(alone, streams[client], "reference"), alone.labels)
-        loss.backward()
-        assert nats[client, : part.num_graphs].mean().item() == pytest.approx(loss.item(), rel=1e-5)
-        scale = model.gradient.abs().max()
-        assert (leaf.grad[client] - model.gradient).abs().max() <= 1e-5 * scale
+    check(GinOptions(dropout=dropout), parts, range(3), batch, [DropoutStreams(1, n, 3, 0) for n in range(3)])
 
 
 @pytest.mark.parametrize("rounded", [False, True])
 def test_some_graphs_of_some_clients_one_way_edges(rounded):
     raw = generate(SyntheticOptions(graphs=30), 2)
-    parts = [
-        one_way(build_features(raw, np.arange(*span), "original")) for span in ((0, 9), (9, 12), (12, 30))
-    ]
-    options = GinOptions(dropout=0.0)
-    model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
+    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 9), (9, 12), (12, 30))]
+    parts = [replace(part, topology=one_way(part.topology)) for part in parts]
     graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
     chosen = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
     host = graphs.batch([*chosen.values()], [*chosen])
-    assert host.counts[:, 0].tolist() == [3, 4]
-    batch = graphs.sent(host)
-    leaf = torch.stack([model.initialise(4, client) for client in chosen]).requires_grad_()
-    gin = GroupedGin(options, model.slots, model.length)
-    nats = losses(gin.logits(leaf, batch, None), batch)
-    (nats * batch.weights).sum().backward()
-    for row, (client, numbers) in enumerate(chosen.items()):
-        model.parameters.copy_(leaf[row].detach())
-        model.gradient.zero_()
-        part = parts[client].take(numbers)
-        counts = [len(numbers), part.topology.num_nodes, part.topology.num_edges]
-        assert host.counts[row].tolist() == counts
-        alone = Batch.of(part)
-        cross_entropy(model.module(alone, None, "reference"), alone.labels).backward()
-        scale = model.gradient.abs().max()
-        assert (leaf.grad[row] - model.gradient).abs().max() <= 1e-5 * scale
+    taken = [parts[client].take(numbers) for client, numbers in chosen.items()]
+    counts = [[part.num_graphs, part.topology.num_nodes, part.topology.num_edges] for part in taken]
+    assert host.counts.tolist() == counts
+    check(GinOptions(dropout=0.0), taken, chosen, graphs.sent(host), [None, None])
 
 
-def one_way(part):
+def one_way(topology):
     """Keep the edges from lower to higher node numbers only."""
-    topology = part.topology
     receivers = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
-    kept = topology.columns < receivers
-    counts = np.bincount(receivers[kept], minlength=topology.num_nodes)
-    directed = Topology(topology.graph_ptr, np.concatenate([[0], np.cumsum(counts)]), topology.columns[kept])
-    return GraphSet(directed, part.feature_rows, part.node_row, part.labels)
+    return thinned(topology, topology.columns < receivers)
 
 
 def test_a_weight_gradient_in_pieces_is_that_of_the_whole():

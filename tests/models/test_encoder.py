@@ -1,24 +1,16 @@
 """The encoders of unsupervised objectives against torch-geometric's layers and their definitions."""
 
 import numpy as np
-import pytest
 import torch
 from torch_geometric.nn import GCNConv, GINConv, global_add_pool
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse, normalised
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinEncoderOptions, MvgrlEncoderOptions, Shape
-
-
-@pytest.fixture(scope="module")
-def batch():
-    raw = generate(SyntheticOptions(graphs=12), 1)
-    return Batch.of(build_features(raw, np.arange(12), "original"))
+from tests.models.conftest import graphs_of
 
 
 def flat(options, batch):
@@ -45,7 +37,7 @@ def test_gin_encoder_is_torch_geometrics_gin_with_relu_then_batchnorm(batch):
     assert torch.allclose(found.nodes, torch.cat(outputs, 1), rtol=1e-4, atol=1e-5)
     expected = global_add_pool(torch.cat(outputs, 1), batch.graph_of_node)
     assert torch.allclose(found.graphs, expected, rtol=1e-4, atol=1e-4)
-    assert found.graphs.shape == (12, 24)
+    assert found.graphs.shape == (24, 24)
 
 
 def test_on_a_weighted_view_neighbours_count_by_their_weight(batch):
@@ -85,8 +77,7 @@ def test_the_running_statistics_leave_with_the_parameters(batch):
 
 
 def test_in_evaluation_a_graphs_vector_does_not_depend_on_the_others():
-    raw = generate(SyntheticOptions(graphs=12), 1)
-    graphs = build_features(raw, np.arange(12), "original")
+    graphs = graphs_of(12)
     whole, alone = Batch.of(graphs), Batch.of(graphs.take(np.array([7])))
     module = flat(GinEncoderOptions(hidden=8, layers=2), whole).module
     module.encode(whole, training=True)

@@ -1,22 +1,14 @@
-import numpy as np
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GinFlops, GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
+from tests.models.conftest import dense_flops, step
 
-
-@pytest.fixture(scope="module")
-def batch():
-    raw = generate(SyntheticOptions(graphs=24), 1)
-    return Batch.of(build_features(raw, np.arange(24), "original"))
+STREAMS = DropoutStreams(1, 0, 0, 0)
 
 
 def conv(name):
@@ -81,41 +73,29 @@ def test_pack_and_unpack_are_inverse_and_touch_nothing_else():
     assert int((other != 0).sum()) <= shared.size
 
 
-def passes(model, batch, kernels, seed=1):
-    model.gradient.zero_()
-    logits = model.module(batch, DropoutStreams(seed, 0, 0, 0), kernels)
-    torch.nn.functional.cross_entropy(logits, batch.labels).backward()
-    return logits.detach(), model.gradient.clone()
-
-
 @pytest.mark.parametrize("dropout", [0.0, 0.3, 0.5])
 def test_csr_kernels_equal_torch_geometric_with_dropout_on(batch, dropout):
     model = flat(width=batch.x.shape[1], dropout=dropout)
-    logits, gradient = passes(model, batch, "csr")
-    reference_logits, reference_gradient = passes(model, batch, "reference")
-    assert torch.allclose(logits, reference_logits, rtol=1e-5, atol=1e-6)
-    scale = reference_gradient.abs().max()
-    assert (gradient - reference_gradient).abs().max() <= 1e-5 * scale
+    (logits, gradient), (expected, its_gradient) = (
+        (step(model, batch, STREAMS, kernels), model.gradient.clone()) for kernels in ("csr", "reference")
+    )
+    assert torch.allclose(logits, expected, rtol=1e-5, atol=1e-6)
+    assert (gradient - its_gradient).abs().max() <= 1e-5 * its_gradient.abs().max()
 
 
 def test_dropout_masks_differ_by_step_and_not_by_repetition(batch):
     model = flat(width=batch.x.shape[1])
-    first = passes(model, batch, "csr", seed=1)[0]
-    assert torch.equal(first, passes(model, batch, "csr", seed=1)[0])
-    assert not torch.equal(first, passes(model, batch, "csr", seed=2)[0])
+    first, again, other = (step(model, batch, DropoutStreams(seed, 0, 0, 0)) for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
 
 
 def test_dense_flops_equal_torchs_counter(batch):
     model = flat(width=batch.x.shape[1])
     counts = GraphCounts(batch.num_graphs, batch.topology.num_nodes, batch.topology.num_edges)
     flops = GinFlops(GinOptions(), Shape(batch.x.shape[1], 2))
-    with FlopCounterMode(display=False) as counter:
-        logits = model.module(batch, DropoutStreams(1, 0, 0, 0), "reference")
-    assert counter.get_total_flops() == flops.forward(counts).dense
-    with FlopCounterMode(display=False) as counter:
-        logits = model.module(batch, DropoutStreams(1, 0, 0, 0), "reference")
-        torch.nn.functional.cross_entropy(logits, batch.labels).backward()
-    assert counter.get_total_flops() == flops.training(counts).dense
+    found = dense_flops(model, batch, STREAMS)
+    assert found == [flops.forward(counts).dense, flops.training(counts).dense]
 
 
 def test_flops_of_a_hand_counted_graph():

@@ -200,12 +200,6 @@ def test_sums_by_rows_equal_torch_geometrics_layers(graphs, kind, directed, bond
     assert float((gradient - expected).norm() / expected.norm()) < 1e-5
 
 
-def test_mpnn_reads_the_bonds(graphs):
-    module = flat(MpnnOptions(hidden=6)).module
-    other = GraphSet(graphs.topology, graphs.feature_rows, graphs.node_row, graphs.labels, 1 - graphs.edges)
-    assert not torch.equal(module(Batch.of(graphs), None), module(Batch.of(other), None))
-
-
 def test_mpnn_step_is_equation_1(graphs):
     convolution, batch = flat(MpnnOptions(hidden=6)).module.conv[0], Batch.of(graphs)
     x = torch.randn(7, 6, generator=torch.Generator().manual_seed(0))

@@ -13,8 +13,6 @@ from fedmpi.models.neighgen import (
     NeighGen,
     Sage,
     differences_to_nearest,
-    feature_loss,
-    feature_scale,
     nearest_neighbours,
     no_dropout,
     number_loss,
@@ -59,19 +57,6 @@ def test_loss_of_numbers_is_smooth_l1():
     assert number_loss(torch.tensor([0.5, 3.0]), torch.tensor([1, 1])).item() == pytest.approx(1.625 / 2)
 
 
-def test_a_generated_node_is_compared_with_the_nearest_hidden_neighbour():
-    """Nodes 0, 1, 2 have the hidden neighbours (3, 2), none and 1; the rows are of nodes 0, 0, 1 and 2."""
-    generated = torch.tensor([[0.0, 1.0], [2.0, 2.0], [5.0, 5.0], [0.0, 0.0]])
-    pointers, hidden = np.array([0, 2, 2, 3]), np.array([3, 2, 1])
-    features = torch.from_numpy(FEATURES)
-    rows, nearest = nearest_neighbours(generated, np.array([0, 0, 1, 2]), pointers, hidden, features)
-    assert rows.tolist() == [0, 1, 3]
-    assert nearest.tolist() == [2, 3, 1]
-    # Squared distances 1, 2 and 4, of 3 nodes with 3 neighbours of 2 features each.
-    scale = feature_scale(SETTINGS, 3, 2)
-    assert feature_loss(generated[rows], features[nearest], scale).item() == pytest.approx(7 / 18)
-
-
 def test_no_generated_nodes_cost_nothing():
     rows, nearest = nearest_neighbours(
         torch.zeros(0, 2), np.zeros(0, np.int64), np.array([0, 1]), np.array([2]), torch.from_numpy(FEATURES)
@@ -83,17 +68,6 @@ def test_other_clients_answer_with_the_difference_to_their_nearest_node():
     rows = torch.tensor([[0.0, 1.5], [4.0, 4.0]])
     found = differences_to_nearest(rows, torch.from_numpy(FEATURES))
     assert found.tolist() == [[0.0, -0.5], [1.0, 1.0]]
-
-
-def test_twice_the_answers_are_the_gradient_of_the_other_clients_part_of_the_loss():
-    """The sum over the others of the squared distance to their nearest node."""
-    rng = np.random.default_rng(1)
-    rows = torch.from_numpy(rng.random((5, 3), np.float32)).requires_grad_()
-    others = [torch.from_numpy(rng.random((size, 3), np.float32)) for size in (4, 6)]
-    loss = sum(torch.cdist(rows, other).square().min(dim=1).values.sum() for other in others)
-    loss.backward()
-    answers = sum(differences_to_nearest(rows.detach(), other) for other in others)
-    np.testing.assert_allclose(rows.grad.numpy(), 2 * answers.numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_a_layer_is_a_map_of_the_node_and_one_of_the_mean_of_its_neighbours():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from fedmpi.client.torch_passes import TorchPasses, counts_of
 from fedmpi.datasets.egos import EgoOptions, ego_networks
@@ -26,6 +25,7 @@ from fedmpi.models.options import (
     Shape,
 )
 from fedmpi.tasks.graph_classification import GraphClassification
+from tests.models.conftest import dense_flops, step
 
 MODELS = [GinOptions(), GcnOptions(head_layers=1), GatOptions(), SageOptions(), SgcOptions(), MpnnOptions()]
 
@@ -34,13 +34,6 @@ MODELS = [GinOptions(), GcnOptions(head_layers=1), GatOptions(), SageOptions(), 
 def graphs(request):
     raw = ego_networks(nodes(NetworkSize(nodes=200)), EgoOptions(number=12, hops=1, protocol=request.param))
     return build_features(raw, np.arange(raw.num_graphs), "original")
-
-
-def gradient(model, batch, kernels):
-    model.gradient.zero_()
-    logits = model.module(batch, None, kernels)
-    torch.nn.functional.cross_entropy(logits, batch.labels).backward()
-    return logits.detach(), model.gradient.clone()
 
 
 @pytest.mark.parametrize("options", MODELS, ids=lambda options: options.name)
@@ -52,8 +45,8 @@ def test_sparse_features_give_what_dense_ones_give_along_edges(graphs, options):
     assert sparse.x.layout == torch.sparse_csr
     assert plain.x.layout == torch.strided
     kernels = "csr" if options.name == "gat" else "reference"
-    logits, ours = gradient(model, sparse, "csr")
-    expected_logits, expected = gradient(model, plain, kernels)
+    logits, ours = step(model, sparse, None), model.gradient.clone()
+    expected_logits, expected = step(model, plain, None, kernels), model.gradient.clone()
     assert logits.shape == (len(graphs.places), 4)
     assert torch.allclose(logits, expected_logits, rtol=1e-5, atol=1e-6)
     assert (ours - expected).abs().max() <= 1e-5 * expected.abs().max()
@@ -65,13 +58,9 @@ def test_sparse_features_give_what_dense_ones_give_along_edges(graphs, options):
 def test_dense_flops_of_nodes_equal_torchs_counter(graphs, options):
     plain = Batch.of(replace(graphs, feature_rows=dense(graphs.feature_rows)))
     shape = Shape(200, 4)
-    flops, module = options.flops(shape), build(options, shape)
-    with FlopCounterMode(display=False) as counter:
-        module(plain, None, "reference")
-    assert counter.get_total_flops() == flops.forward(counts_of(plain)).dense
-    with FlopCounterMode(display=False) as counter:
-        torch.nn.functional.cross_entropy(module(plain, None, "reference"), plain.labels).backward()
-    assert counter.get_total_flops() == flops.training(counts_of(plain)).dense
+    flops, counts = options.flops(shape), counts_of(plain)
+    found = dense_flops(FlatModel(build(options, shape)), plain)
+    assert found == [flops.forward(counts).dense, flops.training(counts).dense]
 
 
 def test_executed_flops_skip_the_zeros_of_features_and_model_flops_do_not(graphs):
@@ -100,14 +89,6 @@ def test_a_batch_of_ego_networks_has_their_examples(graphs):
         before = (graphs.places >= first) & (graphs.places < last)
         assert np.array_equal(part.places[inside] - starts[number], graphs.places[before] - first)
         assert np.array_equal(part.labels[inside], graphs.labels[before])
-
-
-def test_table_8_counts_parameters_of_ego_network_models():
-    """FedGraphNN's Table 8: GCN and GraphSAGE, 32 wide, of Citeseer and DBLP."""
-    gcn, sage = (kind(hidden=32, layers=1, head_layers=1) for kind in (GcnOptions, SageOptions))
-    for width, classes, expected in ((602, 6, (20_550, 21_574)), (1639, 4, (53_668, 54_692))):
-        counts = tuple(FlatModel(build(each, Shape(width, classes))).num_parameters for each in (gcn, sage))
-        assert counts == expected
 
 
 def test_passes_count_nodes_as_examples(graphs):

@@ -6,8 +6,6 @@ from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedbn import FedBN
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import Topology
 from fedmpi.models.dropout import DropoutStreams
@@ -16,21 +14,16 @@ from fedmpi.models.flops import GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.norms import GraphNorm
 from fedmpi.models.options import GinOptions, Shape
+from tests.models.conftest import graphs_of, step
 
 NORMS = ["batch", "layer", "graph", "batch+graph"]
-
-
-@pytest.fixture(scope="module")
-def batch():
-    raw = generate(SyntheticOptions(graphs=24), 1)
-    return Batch.of(build_features(raw, np.arange(24), "original"))
 
 
 def flat(batch, norm, hidden=64):
     return FlatModel(build(GinOptions(norm=norm, hidden=hidden), Shape(batch.x.shape[1], 2)))
 
 
-def graphs_of(*sizes):
+def batch_of(*sizes):
     """A batch of graphs without edges."""
     nodes = np.concatenate([[0], np.cumsum(sizes)])
     topology = Topology(nodes, np.zeros(nodes[-1] + 1, np.int64), np.zeros(0, np.int64))
@@ -45,30 +38,29 @@ def test_graph_norm_is_eq_6_by_hand():
         layer.mean_scale.fill_(0.5)
     # First graph 1, 3: minus half of the mean 2 leaves 0, 2, whose mean square is 2.
     # Second graph 4: leaves 2, mean square 4.
-    found = layer(torch.tensor([[1.0], [3.0], [4.0]]), graphs_of(2, 1), True)
+    found = layer(torch.tensor([[1.0], [3.0], [4.0]]), batch_of(2, 1), True)
     expected = [0.5, 3 * 2 / (2 + 1e-5) ** 0.5 + 0.5, 3 * 2 / (4 + 1e-5) ** 0.5 + 0.5]
     assert found.flatten().tolist() == pytest.approx(expected, rel=1e-6)
 
 
 def test_graph_norm_of_a_single_node_or_of_equal_nodes_is_its_shift():
     layer = GraphNorm(2)
-    found = layer(torch.tensor([[7.0, -1.0], [2.0, 2.0], [2.0, 2.0]]), graphs_of(1, 2), True)
+    found = layer(torch.tensor([[7.0, -1.0], [2.0, 2.0], [2.0, 2.0]]), batch_of(1, 2), True)
     assert torch.equal(found, torch.zeros(3, 2))
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_csr_kernels_equal_torch_geometric_in_values_gradients_and_statistics(norm):
     # Few activations: one that is rounded to the other side of ReLU's kink moves the gradient by far more.
-    batch = Batch.of(build_features(generate(SyntheticOptions(graphs=24), 1), np.arange(6), "original"))
+    batch = Batch.of(graphs_of(24).take(np.arange(6)))
     found = []
     for kernels in ("csr", "reference"):
         model = flat(batch, norm, hidden=16)
         model.initialise(3, 1)
-        logits = model.module(batch, DropoutStreams(1, 0, 0, 0), kernels)
-        torch.nn.functional.cross_entropy(logits, batch.labels).backward()
+        logits = step(model, batch, DropoutStreams(1, 0, 0, 0), kernels)
         with torch.no_grad():
             evaluated = model.module(batch, None, kernels)
-        found.append((logits.detach(), model.gradient, model.parameters, evaluated))
+        found.append((logits, model.gradient, model.parameters, evaluated))
     for ours, reference in zip(*found, strict=True):
         assert (ours - reference).abs().max() <= 1e-5 * reference.abs().max()
 
@@ -101,7 +93,7 @@ def test_evaluation_normalises_by_the_running_statistics_and_leaves_them(batch):
 
 
 def test_a_batch_of_one_node_is_normalised_by_the_running_statistics():
-    single = graphs_of(1)
+    single = batch_of(1)
     model = flat(single, "batch")
     row = model.initialise(3, 1)
     logits = model.module(single, DropoutStreams(1, 0, 0, 0))

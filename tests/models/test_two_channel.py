@@ -1,13 +1,9 @@
-import numpy as np
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedstar import FedStar, FedStarOptions
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.models.dropout import DropoutStreams
@@ -16,13 +12,12 @@ from fedmpi.models.flops import GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedStarOptions as ModelOptions
 from fedmpi.models.options import GinOptions, Shape
+from tests.models.conftest import dense_flops, step
 
 
 @pytest.fixture(scope="module")
-def batch():
-    graphs = build_features(generate(SyntheticOptions(graphs=24), 1), np.arange(24), "original")
-    batch = Batch.of(graphs)
-    structure = torch.from_numpy(structure_encoding(graphs.topology, 16, 16))
+def batch(batch):
+    structure = torch.from_numpy(structure_encoding(batch.topology, 16, 16))
     return Batch(batch.topology, batch.x, batch.labels, None, structure)
 
 
@@ -59,9 +54,7 @@ def test_csr_kernels_equal_torch_geometric_with_dropout_on(batch):
     for kernels in ("csr", "reference"):
         model = flat(batch.x.shape[1])
         model.initialise(3, 1)
-        logits = model.module(batch, DropoutStreams(1, 0, 0, 0), kernels)
-        torch.nn.functional.cross_entropy(logits, batch.labels).backward()
-        found.append((logits.detach(), model.gradient))
+        found.append((step(model, batch, DropoutStreams(1, 0, 0, 0), kernels), model.gradient))
     for ours, reference in zip(*found, strict=True):
         assert (ours - reference).abs().max() <= 1e-5 * reference.abs().max()
 
@@ -81,13 +74,7 @@ def test_dense_flops_equal_torchs_counter(batch):
     model = flat(batch.x.shape[1])
     counts = GraphCounts(batch.num_graphs, batch.topology.num_nodes, batch.topology.num_edges)
     flops = ModelOptions().flops(Shape(batch.x.shape[1], 2))
-    with FlopCounterMode(display=False) as counter:
-        logits = model.module(batch, None, "reference")
-    assert counter.get_total_flops() == flops.forward(counts).dense
-    with FlopCounterMode(display=False) as counter:
-        logits = model.module(batch, None, "reference")
-        torch.nn.functional.cross_entropy(logits, batch.labels).backward()
-    assert counter.get_total_flops() == flops.training(counts).dense
+    assert dense_flops(model, batch) == [flops.forward(counts).dense, flops.training(counts).dense]
 
 
 def test_sums_of_a_hand_counted_triangle():

@@ -12,6 +12,7 @@ from fedmpi.partition.options import (
     Chunks,
     DirichletLabel,
     DirichletQuantity,
+    FedGraphNN,
     Iid,
     PerDataset,
 )
@@ -63,9 +64,10 @@ DEALING = [
     DirichletQuantity(clients=5, alpha=0.5),
     PerDataset(),
 ]
+FEDGRAPHNN = [FedGraphNN(allocation=each, alpha=5.0) for each in ("quantity", "label", "uniform")]
 
 
-@pytest.mark.parametrize("options", DEALING, ids=lambda options: options.name)
+@pytest.mark.parametrize("options", DEALING + FEDGRAPHNN, ids=lambda options: options.name)
 def test_every_graph_has_one_place(labelled, options):
     partition = make(options, [labelled([120, 200, 80])])
     held = np.concatenate([client.graphs for client in partition.clients])

@@ -3,13 +3,13 @@
 import os
 import sys
 import traceback
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
 from fedmpi.algorithms.program import Request
 from fedmpi.errors import RankFailed
@@ -17,17 +17,13 @@ from fedmpi.exits import exits_raised
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.store.schema import Field
+from tests.algorithms.programs import hooks_of
 
 SERVER = SimpleNamespace(check=lambda: None, refuse_undeclared=lambda request: None)
 
 ASKED = Request("rows", np.arange(2))
 
-
-def hooks(**methods):
-    """Return an algorithm named "odd" with these hooks, between it and the engine."""
-    odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
-    odd.name = "odd"
-    return Hooks(odd, 3, Position())
+hooks = partial(hooks_of, 3, __module__=__name__)
 
 
 def test_a_breach_names_algorithm_hook_and_file():

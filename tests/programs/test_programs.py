@@ -1,13 +1,9 @@
 """What a client's program may do, and the line that a mistake in it ends with."""
 
-import gc
-import itertools
-import sys
-
 import numpy as np
 import pytest
 
-from fedmpi.store.reader import load_run
+from tests.refusals import table
 
 PLUGIN = """
 from fedmpi.algorithms.base import Algorithm
@@ -15,31 +11,16 @@ from fedmpi.algorithms.program import Memory, Message
 
 
 class Odd(Algorithm):
-    name = "{name}"
+    name = "NAME"
 
     {body}
 """
-NUMBERS = itertools.count()
 
 
 @pytest.fixture
-def run(fedmpi, tmp_path):
-    """Return a function that runs a plug-in with this body for three rounds, and what came of it."""
-
-    def start(body, *settings):
-        name = f"program{next(NUMBERS)}"
-        (tmp_path / f"{name}.py").write_text(PLUGIN.format(name=name, body=body))
-        chosen = (f"algorithm={name}", "rounds=3", "batch_size=16", *settings)
-        changes = [part for each in chosen for part in ("--set", each)]
-        plugin = ("--plugin", tmp_path / f"{name}.py")
-        done = fedmpi("run", "synthetic/quick", "--case", "0", *plugin, *changes, "--out", tmp_path / name)
-        folders = list((tmp_path / name).iterdir()) if (tmp_path / name).exists() else []
-        return done, load_run(folders[0]) if folders and done.returncode == 0 else None
-
-    yield start
-    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_program")]:
-        del sys.modules[name]
-    gc.collect()
+def program(run):
+    """Return a function that runs an algorithm whose class has this body."""
+    return lambda body, *settings: run(PLUGIN.format(body=body), "batch_size=16", *settings)
 
 
 BY_HAND = """def train(self, client):
@@ -49,15 +30,15 @@ BY_HAND = """def train(self, client):
 
 
 @pytest.mark.parametrize("kernels", ["compiled", "csr", "reference"])
-def test_steps_by_hand_are_those_of_run_epochs(run, kernels):
+def test_steps_by_hand_are_those_of_run_epochs(program, kernels):
     settings = (f"kernels={kernels}", "local_epochs=2")
-    (_, usual), (_, by_hand) = (run(body, *settings) for body in ("pass", BY_HAND))
+    usual, by_hand = (program(body, *settings).record for body in ("pass", BY_HAND))
     for name in ("parameter_digest", "train_loss", "gradient_norm", "test_loss", "model_flops", "steps"):
         assert np.array_equal(usual.results[name], by_hand.results[name]), name
 
 
 KEEPS = """def memory(self, tensors):
-        return {{"rounds": Memory(1), "model": Memory("model", start=None)}}
+        return {"rounds": Memory(1), "model": Memory("model", start=None)}
 
     def train(self, client):
         last = client.memory["model"]
@@ -68,125 +49,98 @@ KEEPS = """def memory(self, tensors):
 """
 
 
-def test_memory_is_what_the_client_left_there(run):
-    done, _ = run(KEEPS.replace("{{", "{").replace("}}", "}"))
+def test_memory_is_what_the_client_left_there(program):
+    done = program(KEEPS)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("def train(self, client): pass", "hook train in {file} took no pass at the model"),
-        (
-            "def train(self, client):\n        client.memory['own'] = client.model",
-            "hook train in {file}:10 used memory own: memory() declares nothing",
-        ),
-        (
-            "def memory(self, tensors): return dict(own=Memory('shared'))\n"
-            "    def train(self, client): client.memory['own'] = client.model",
-            "set memory own to torch.float32 [",
-        ),
-        (
-            "def train(self, client): client.run_epochs(moments='own')",
-            "used moments own: moments() declares none",
-        ),
-        (
-            "def train(self, client): client.run_epochs(client.received[:3])",
-            "used a vector [3] as a model, which is a tensor float32 [",
-        ),
-        (
-            "def train(self, client):\n        client.run_epochs()\n        client.send('c', client.received)",
-            "hook train in {file}:11 sent c: `sends` declares nothing",
-        ),
-        (
-            "def train(self, client): client.run_epochs(term=lambda batch, rows: 3)",
-            "returned 3: it must be a scalar of torch.float32, or None",
-        ),
-        (
-            "seen = 0\n    def train(self, client):\n        client.run_epochs()\n        self.seen += 1",
-            "changed self.seen, which no checkpoint holds: declare it in memory()",
-        ),
-        (
-            "def train(self, client):\n        client.run_epochs()\n        client.received.add_(1)",
-            "changed `received`",
-        ),
-        (
-            "def train(self, client): client.run_epochs(client.model.numpy())",
-            "used ndarray as a model, which is a tensor float32 [",
-        ),
-        (
-            "def train(self, client):\n        client.run_epochs()\n        client.model = client.model * 2",
-            "hook train in {file}:11 replaced client.model: change it in place",
-        ),
-        (
-            "def train(self, client):\n        client.run_epochs()\n        client.model.new_ones(9).normal_()",
-            "hook train in {file} drew from a global generator: take random numbers from fedmpi.seeds",
-        ),
-        (
-            "def train(self, client):\n        yield client.run_epochs()",
-            "hook train in {file} has a yield, which only prepare and decide may have",
-        ),
-        ("def evaluated(self, client): return client.model[:3]", "hook evaluated in {file} returned"),
-        (
-            "def evaluated(self, client): return [client.model]",
-            "it must be a tensor torch.float32 [",
-        ),
-        (
-            "def evaluated(self, client): return client.model.mul_(2)",
-            "hook evaluated in {file} changed `client.model`: change a clone of it",
-        ),
-        (
-            "def evaluated(self, client): return client.received",
-            "hook evaluated in {file}:9 used client.received: between rounds it has model, memory,",
-        ),
-        (
-            "def trained(self, client): client.step(client.model[:3], client.received)",
-            "took a step of a vector [3] by a gradient [",
-        ),
-    ],
-)
-def test_a_mistake_is_one_line(run, tmp_path, body, words):
-    done, _ = run(body)
-    assert done.returncode == 2 and not list(tmp_path.glob("**/run.h5"))
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("fedmpi: ")]
-    (file,) = tmp_path.glob("program*.py")
-    assert words.format(file=file) in line
-
-
-READS = "reads_outputs = True\n\n    "
-
 ONE = ("dataset.synthetic.domains=1", "partition=iid", "partition.clients=3")
+MISTAKES = """
+def train(self, client): pass -> hook train in FILE took no pass at the model
+def train(self, client): |     client.memory['own'] = client.model
+    -> hook train in FILE:10 used memory own: memory() declares nothing
+def memory(self, tensors): return dict(own=Memory('shared')) |
+    def train(self, client): client.memory['own'] = client.model -> set memory own to torch.float32 [
+def train(self, client): client.run_epochs(moments='own') -> used moments own: moments() declares none
+def train(self, client): client.run_epochs(client.received[:3])
+    -> used a vector [3] as a model, which is a tensor float32 [
+def train(self, client): |     client.run_epochs() |     client.send('c', client.received)
+    -> hook train in FILE:11 sent c: `sends` declares nothing
+def train(self, client): client.run_epochs(term=lambda batch, rows: 3)
+    -> returned 3: it must be a scalar of torch.float32, or None
+seen = 0 | def train(self, client): |     client.run_epochs() |     self.seen += 1
+    -> changed self.seen, which no checkpoint holds: declare it in memory()
+def train(self, client): client.run_epochs(); client.received.add_(1) -> changed `received`
+def train(self, client): client.run_epochs(client.model.numpy())
+    -> used ndarray as a model, which is a tensor float32 [
+def train(self, client): |     client.run_epochs() |     client.model = client.model * 2
+    -> hook train in FILE:11 replaced client.model: change it in place
+def train(self, client): client.run_epochs(); client.model.new_ones(9).normal_()
+    -> hook train in FILE drew from a global generator: take random numbers from fedmpi.seeds
+def train(self, client): yield client.run_epochs()
+    -> hook train in FILE has a yield, which only prepare and decide may have
+def evaluated(self, client): return client.model[:3] -> hook evaluated in FILE returned
+def evaluated(self, client): return [client.model] -> it must be a tensor torch.float32 [
+def evaluated(self, client): return client.model.mul_(2)
+    -> hook evaluated in FILE changed `client.model`: change a clone of it
+def evaluated(self, client): return client.received
+    -> hook evaluated in FILE:9 used client.received: between rounds it has model, memory,
+def trained(self, client): client.step(client.model[:3], client.received)
+    -> took a step of a vector [3] by a gradient [
+def memory(self, tensors): return 3 -> hook memory in FILE returned 3: it must be a table of Memory
+def memory(self, tensors): return dict(a='model')
+    -> returned str as memory a: write Memory("model"), from fedmpi.algorithms.program
+def memory(self, tensors): return dict(a=Memory('model', judged=True))
+    -> returned memory a with a model of zeros, which would be evaluated
+need_sgd = True -> need_sgd is no flag; did you mean needs_sgd?
+def memory(self, tensors): return dict(a=Memory('modle')) -> returned memory a of the size 'modle'
+def memory(self, tensors): return dict(a=Memory(('no',))) -> returned memory a for 'no', which is none
+def memory(self, tensors): return dict(a=Memory(2, start='model')) -> a number, None, or
+def moments(self, tensors): return dict(a=0) -> returned moments a of the size 0
+"""
+OF_PUBLIC = """
+def train(self, client): client.gradient(client.public())
+    -> took a gradient of the public graphs, whose labels no client has: give it a loss
+def train(self, client): client.public().labels -> used labels of the public graphs, which no client has
+def train(self, client): client.gradient(client.public(), loss=lambda found: found)
+    -> it must be a scalar of torch.float32
+"""
+"""Class bodies, in which | begins a line."""
 
 
 @pytest.mark.parametrize(
     ("body", "settings", "words"),
     [
-        ("def train(self, client): client.public()", (), "set reads_outputs, and the case's option `public`"),
-        (
-            "def train(self, client): client.gradient(client.public())",
-            ("public=0.2",),
-            "took a gradient of the public graphs, whose labels no client has: give it a loss",
+        *((body, (), words) for body, words in table(MISTAKES)),
+        *(
+            (f"reads_outputs = True | {body}", (*ONE, "public=0.2"), words)
+            for body, words in table(OF_PUBLIC)
         ),
         (
-            "def train(self, client): client.public().labels",
-            ("public=0.2",),
-            "used labels of the public graphs, which no client has",
+            "reads_outputs = True | def train(self, client): client.public()",
+            ONE,
+            "set reads_outputs, and the case's option `public`",
         ),
         (
-            "def train(self, client): client.gradient(client.public(), loss=lambda found: found)",
+            "def messages(self, model, classes): return dict(a=Message(('public',)))",
+            ONE,
+            "set the case's option `public`",
+        ),
+        (
+            "pass",
             ("public=0.2",),
-            "it must be a scalar of torch.float32",
+            "public: it is for clients that stay, with graphs of one dataset: leave it out",
         ),
     ],
 )
-def test_a_mistake_with_public_graphs_is_one_line(run, body, settings, words):
-    done, _ = run(READS + body, *ONE, *settings)
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("fedmpi: ")]
-    assert done.returncode == 2 and words in line
+def test_a_mistake_is_one_line_before_the_run(program, tmp_path, body, settings, words):
+    done = program(body.replace("| ", "\n    "), *settings)
+    assert done.returncode == 2 and not list(tmp_path.glob("**/run.h5"))
+    assert words.replace("FILE", str(done.file)) in done.line
 
 
-def test_public_graphs_are_on_no_client_and_in_the_record(run):
-    (_, whole), (_, given) = (run("pass", *ONE, *settings) for settings in ((), ("public=0.2",)))
+def test_public_graphs_are_on_no_client_and_in_the_record(program):
+    whole, given = (program("pass", *ONE, *settings).record for settings in ((), ("public=0.2",)))
     public, mine = given.partition["public_index"], given.partition["train_index"]
     assert len(public) > 0 and not set(public.tolist()) & set(mine.tolist())
     assert sorted([*public.tolist(), *mine.tolist()]) == sorted(whole.partition["train_index"].tolist())
@@ -207,60 +161,14 @@ OWN_LOSS = """reads_outputs = True
 """
 
 
-def test_a_gradient_of_another_loss_leaves_the_models_own(run):
-    (_, usual), (_, beside) = (run(body, *ONE, "public=0.2", "kernels=csr") for body in (BY_HAND, OWN_LOSS))
+def test_a_gradient_of_another_loss_leaves_the_models_own(program):
+    settings = (*ONE, "public=0.2", "kernels=csr")
+    usual, beside = (program(body, *settings).record for body in (BY_HAND, OWN_LOSS))
     for name in ("parameter_digest", "train_loss", "gradient_norm"):
         assert np.array_equal(usual.results[name], beside.results[name]), name
 
 
-def test_public_messages_need_public_graphs(run):
-    done, _ = run("def messages(self, model, classes): return dict(a=Message(('public',)))", *ONE)
-    assert done.returncode == 2 and "set the case's option `public`" in done.stderr
-
-
-def test_public_graphs_are_of_one_dataset(run):
-    done, _ = run("pass", "public=0.2")
-    assert done.returncode == 2
-    assert "public: it is for clients that stay, with graphs of one dataset: leave it out" in done.stderr
-
-
-def test_a_mistake_of_the_servers_program_is_one_line_in_its_round(run, tmp_path):
-    done, _ = run("def decide(self, server):\n        yield server.rows([0])")
+def test_a_mistake_of_the_servers_program_is_one_line_in_its_round(program):
+    done = program("def decide(self, server):\n        yield server.rows([0])")
     assert done.returncode == 1
-    (file,) = tmp_path.glob("program*.py")
-    assert f"hook decide in {file}:10 asked for rows: `asks` must have" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (
-            "def memory(self, tensors): return 3",
-            "hook memory in {file} returned 3: it must be a table of Memory",
-        ),
-        (
-            "def memory(self, tensors): return dict(a='model')",
-            'returned str as memory a: write Memory("model"), from fedmpi.algorithms.program',
-        ),
-        (
-            "def memory(self, tensors): return dict(a=Memory('model', judged=True))",
-            "returned memory a with a model of zeros, which would be evaluated",
-        ),
-        ("need_sgd = True", "need_sgd is no flag; did you mean needs_sgd?"),
-        (
-            "def memory(self, tensors): return dict(a=Memory('modle'))",
-            "returned memory a of the size 'modle'",
-        ),
-        (
-            "def memory(self, tensors): return dict(a=Memory(('no',)))",
-            "returned memory a for 'no', which is none",
-        ),
-        ("def memory(self, tensors): return dict(a=Memory(2, start='model'))", "a number, None, or"),
-        ("def moments(self, tensors): return dict(a=0)", "returned moments a of the size 0"),
-    ],
-)
-def test_a_wrong_declaration_is_refused_before_the_run(run, tmp_path, body, words):
-    done, _ = run(body)
-    assert done.returncode == 2
-    (file,) = tmp_path.glob("program*.py")
-    assert words.format(file=file) in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert f"hook decide in {done.file}:10 asked for rows: `asks` must have" in done.stderr

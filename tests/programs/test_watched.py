@@ -1,93 +1,66 @@
 """A round of a plug-in is watched: what no checkpoint holds, or what chance decides, ends the run."""
 
-import gc
-import itertools
-import sys
-
 import numpy as np
 import pytest
 import torch
 
 from fedmpi.programs.alike import alike, copied
 from fedmpi.programs.hook_calls import HookCalls
-from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
+from tests.refusals import table
 
-PLUGIN = """
+MOMENTUM = """
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm
 
 
 class Momentum(Algorithm):
-    name = "{name}"
+    name = "NAME"
     central = True
     moved = None
+
+    {more}
 
     def update(self, model, mean, num_clients):
         {body}
         return (model + moved).astype(np.float32)
 """
-NUMBERS = itertools.count()
-STEP = "moved = self.moved = mean if self.moved is None else 0.9 * self.moved + mean"
+DECLARED = "def server_memory(self, trained, num_clients): return {'moved': np.zeros(trained)}"
 KEPT = "moved = self.server['moved'] = 0.9 * self.server['moved'] + mean"
-DECLARED = """
-    def server_memory(self, trained, num_clients):
-        return {"moved": np.zeros(trained)}
+
+
+@pytest.mark.parametrize("body", [KEPT, KEPT.replace("+ mean", "+ mean[:1]")])  # one number is added to all
+def test_what_a_checkpoint_holds_is_fine(run, body):
+    assert run(MOMENTUM.format(body=body, more=DECLARED)).record.rounds_completed == 3
+
+
+UNDECLARED = """
+moved = self.moved = mean if self.moved is None else 0.9 * self.moved + mean
+    -> changed self.moved, which no checkpoint holds: declare it in server_memory(), and keep it in
+moved = mean * np.random.rand() -> drew from a global generator: take random numbers from fedmpi.seeds
+"""
+OTHER = """
+moved = self.server['moved'] = mean[:1]
+    -> declares moved as float64 [24960], and self.server has it as float64 [1]
+moved = self.server['other'] = mean -> declares moved, and self.server has moved, other
+moved = mean; self.server = 5 -> declares moved, and self.server is 5: it stays a dict of arrays
+moved = mean; self.server = {'moved': object()} -> declares arrays, and self.server holds something else
 """
 
 
-@pytest.fixture
-def run(fedmpi, tmp_path):
-    """Return a function that runs a plug-in for three rounds, and what came of it; each has its own name."""
-
-    def start(body, more=""):
-        name = f"momentum{next(NUMBERS)}"
-        (tmp_path / f"{name}.py").write_text(PLUGIN.format(body=body, name=name) + more)
-        settings = ("--set", f"algorithm={name}", "--set", "rounds=3", "--out", tmp_path / "runs")
-        return fedmpi("run", "synthetic/quick", "--plugin", tmp_path / f"{name}.py", *settings)
-
-    yield start
-    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_momentum")]:
-        del sys.modules[name]
-    gc.collect()
-
-
-def test_what_no_checkpoint_holds_ends_the_run(run):
-    done = run(STEP)
+@pytest.mark.parametrize(
+    ("more", "body", "hook", "words"),
+    [
+        *(("pass", body, "update", words) for body, words in table(UNDECLARED)),
+        *((DECLARED, body, "server_memory", words) for body, words in table(OTHER)),
+    ],
+)
+def test_what_no_checkpoint_holds_or_is_not_as_declared_ends_the_run(run, more, body, hook, words):
+    done = run(MOMENTUM.format(body=body, more=more))
     assert done.returncode == 1
-    line = done.stderr.strip().splitlines()[-1]
-    assert "hook update in" in line
-    assert (
-        "changed self.moved, which no checkpoint holds: declare it in server_memory(), and keep it in" in line
-    )
-
-
-def test_what_is_not_as_declared_ends_the_run(run):
-    done = run(KEPT.replace("+ mean", "+ mean[:1]"), DECLARED)
-    assert done.returncode == 0  # one number is added to all
-    done = run("moved = self.server['moved'] = mean[:1]", DECLARED)
-    assert done.returncode == 1 and "hook server_memory in" in done.stderr
-    assert "declares moved as float64 [24960], and self.server has it as float64 [1]" in done.stderr
-    done = run("moved = self.server['other'] = mean", DECLARED)
-    assert "declares moved, and self.server has moved, other" in done.stderr
-    for other in ("5", "{'moved': object()}"):
-        done = run(f"moved = mean; self.server = {other}", DECLARED)
-        assert done.returncode == 1 and "hook server_memory in" in done.stderr
-        assert "Traceback" not in done.stderr
-
-
-def test_what_a_checkpoint_holds_is_fine(run, tmp_path):
-    done = run(KEPT, DECLARED)
-    assert done.returncode == 0, done.stderr
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert load_run(folder).rounds_completed == 3
-
-
-def test_random_numbers_of_a_global_generator_end_the_run(run):
-    done = run("moved = mean * np.random.rand()")
-    assert done.returncode == 1
-    assert "drew from a global generator: take random numbers from fedmpi.seeds" in done.stderr
+    assert f"hook {hook} in" in done.line and words in done.line
+    assert hook == "update" or "Traceback" not in done.stderr
 
 
 SERVER = """
@@ -100,8 +73,8 @@ from fedmpi.algorithms.base import Algorithm
 TIMES = itertools.count()
 
 
-class {name}(Algorithm):
-    name = "{name}"
+class Dots(Algorithm):
+    name = "NAME"
     decides = {{"moves"}}
     asks = {{"rows"}}
     seen = 0
@@ -124,7 +97,7 @@ class {name}(Algorithm):
 
 
 def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
-    (tmp_path / "dots.py").write_text(SERVER.format(name="dots", body="pass"))
+    (tmp_path / "dots.py").write_text(SERVER.format(body="pass").replace("NAME", "dots"))
     settings = ("algorithm=dots", "rounds=3", "dataset.synthetic.domains=1", "partition=iid")
     changes = [part for each in (*settings, "partition.clients=20") for part in ("--set", each)]
     command = ("run", "synthetic/quick", "--case", "0", "--plugin", "dots.py", *changes, "--out", "runs")
@@ -132,44 +105,26 @@ def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
     assert code == 0, output
 
 
-@pytest.fixture
-def decide(fedmpi, tmp_path):
-    """Return a function that runs a server's program with this line for three rounds, and what came of it."""
-
-    def start(body):
-        name = f"server{next(NUMBERS)}"
-        (tmp_path / f"{name}.py").write_text(SERVER.format(name=name, body=body))
-        settings = ("--set", f"algorithm={name}", "--set", "rounds=3", "--out", tmp_path / "runs")
-        return fedmpi("run", "synthetic/quick", "--plugin", tmp_path / f"{name}.py", *settings)
-
-    yield start
-    for name in [name for name in sys.modules if name.startswith("fedmpi_plugin_server")]:
-        del sys.modules[name]
-    gc.collect()
+TWICE = """
+factor += next(TIMES) -> does otherwise when it is called again
+clients = clients[: 1 + next(TIMES)] -> does otherwise when it is called again
+if next(TIMES) % 2: yield server.rows(clients) -> does otherwise when it is called again
+factor += np.random.rand() -> drew from a global generator: take random numbers from fedmpi.seeds
+self.seen += 1 -> changed self.seen, which no checkpoint holds: declare it in server_memory()
+self.server['energy'] = np.zeros(2) -> declares energy as float64 [1], and self.server has it as
+"""
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("factor += next(TIMES)", "does otherwise when it is called again"),
-        ("clients = clients[: 1 + next(TIMES)]", "does otherwise when it is called again"),
-        ("if next(TIMES) % 2: yield server.rows(clients)", "does otherwise when it is called again"),
-        ("factor += np.random.rand()", "drew from a global generator: take random numbers from fedmpi.seeds"),
-        ("self.seen += 1", "changed self.seen, which no checkpoint holds: declare it in server_memory()"),
-        ("self.server['energy'] = np.zeros(2)", "declares energy as float64 [1], and self.server has it as"),
-    ],
-)
-def test_a_servers_program_that_does_otherwise_when_repeated_ends_the_run(decide, body, words):
-    done = decide(body)
-    line = done.stderr.strip().splitlines()[-1]
+@pytest.mark.parametrize(("body", "words"), table(TWICE))
+def test_a_servers_program_that_does_otherwise_when_repeated_ends_the_run(run, body, words):
+    done = run(SERVER.format(body=body))
     assert done.returncode == 1
-    assert "hook decide in" in line or "hook server_memory in" in line
-    assert words in line
+    assert "hook decide in" in done.line or "hook server_memory in" in done.line
+    assert words in done.line
 
 
-def test_a_servers_program_that_keeps_its_state_in_the_servers_memory_is_fine(decide):
-    done = decide("factor += self.server['energy'][0]")
-    assert done.returncode == 0, done.stderr
+def test_a_servers_program_that_keeps_its_state_in_the_servers_memory_is_fine(run):
+    assert run(SERVER.format(body="factor += self.server['energy'][0]")).record.rounds_completed == 3
 
 
 def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):

@@ -49,6 +49,15 @@ class Setting:
             return {n: lightsecagg.Client(n, k, public, self.roster, self.code) for n, k in keys.items()}
         return {n: secagg.Client(n, k, public, self.roster, Stretcher(SIZE)) for n, k in keys.items()}
 
+    def after_upload(self):
+        """Return the clients after their uploads."""
+        clients, values = self.clients(), summands(self.roster.members)
+        offers = {number: client.offer()[0] for number, client in clients.items()}
+        for number, client in clients.items():
+            client.accept({n: offers[n][number] for n in self.roster.neighbours[number]})
+            client.upload(values[number])
+        return clients
+
     def server(self, vaults):
         if self.protocol == "lightsecagg":
             return lightsecagg.Server(self.roster, self.code)

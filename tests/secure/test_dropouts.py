@@ -41,11 +41,10 @@ def test_every_fate_of_every_client(protocol, size):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("step", [SHARES, UPLOAD, ANSWER])
-@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
-def test_every_subset_at_every_step(protocol, step, size):
-    members = range(size)
-    setting, values = Setting.of(protocol, members, max(2, size // 2 + 1)), summands(members)
-    for gone in product((step, NEVER), repeat=size):
+def test_every_subset_of_six_at_every_step(protocol, step):
+    members = range(6)
+    setting, values = Setting.of(protocol, members, 4), summands(members)
+    for gone in product((step, NEVER), repeat=6):
         check(setting, values, dict(zip(members, gone, strict=True)))
 
 

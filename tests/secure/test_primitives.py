@@ -109,13 +109,6 @@ def test_the_cipher_of_masks_is_ctr_aes256_of_nist_sp_800_38a_appendix_f_5_5():
     assert Stretcher(16).mask(key).tobytes() == Cipher(AES(key), ECB()).encryptor().update(blocks)
 
 
-def test_masks_are_aes_256_in_counter_mode():
-    first = Stretcher(8).mask(bytes(32)).tobytes()
-    # NIST's GCM test cases 13 and 14: the zero key's first block, and no other key's
-    assert first[:16].hex() == "dc95c078a2408989ad48a21492842087"
-    assert Stretcher(8).mask(bytes(31) + b"\x01").tobytes() != first
-
-
 def test_every_part_of_a_purpose_gives_another_key():
     others = [
         Purpose(b"ruN", "pair", 4, 0, 1, 2),
@@ -184,15 +177,6 @@ def test_elements_are_uniform():
     assert values.max() < field.PRIME
     counts = np.bincount(values >> np.uint32(25), minlength=64)
     assert ((counts - 3125) ** 2 / 3125).sum() < 120  # chi-squared of 63 degrees: 1 in 10^5
-
-
-def test_interpolation_gives_values_of_one_polynomial():
-    def value(place):
-        return (5 + 7 * place + 11 * place**2) % field.PRIME
-
-    matrix = field.interpolation([4, 9, 2], [1, 7])
-    values = np.array([[value(4)], [value(9)], [value(2)]], np.uint32)
-    assert field.product(matrix, values).ravel().tolist() == [value(1), value(7)]
 
 
 def test_lightsecagg_codes_a_mask_as_by_hand(monkeypatch):

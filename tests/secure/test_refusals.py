@@ -4,19 +4,13 @@ import pytest
 
 from fedmpi.secure.keys import SEAL_BYTES, Tampered
 from fedmpi.secure.roster import Refused, TooFew
-from tests.secure.sums import Setting, summands
+from tests.secure.sums import Setting
 
 PROTOCOLS = "secagg", "lightsecagg"
 
 
-def after_upload(protocol, members=range(4), threshold=3):
-    setting = Setting.of(protocol, members, threshold)
-    clients, values = setting.clients(), summands(members)
-    offers = {number: client.offer()[0] for number, client in clients.items()}
-    for number, client in clients.items():
-        client.accept({n: offer[number] for n, offer in offers.items() if n != number})
-        client.upload(values[number])
-    return clients
+def after_upload(protocol):
+    return Setting.of(protocol, range(4), 3).after_upload()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -48,17 +48,28 @@ def new_record():
 
 
 @pytest.fixture
-def finished_run(new_record):
+def begun_run(new_record):
+    """Return a function that makes a record with an attempt and its first rounds."""
+
+    def make(folder, written, rounds=6, change=None, **options):
+        record = new_record(folder, rounds, **options)
+        record.begin_attempt(0, 3, COLLECTIVES, {"host": "nowhere"})
+        for index in range(written):
+            results, measurements = rows(index)
+            if change:
+                change(index, results)
+            record.write_round(index, results, measurements)
+        return record
+
+    return make
+
+
+@pytest.fixture
+def finished_run(begun_run):
     """Return a function that writes a whole small run into a folder."""
 
-    def make(folder, rounds=6, change=None, **options):
-        with new_record(folder, rounds, **options) as record:
-            record.begin_attempt(0, 3, COLLECTIVES, {"host": "nowhere"})
-            for index in range(rounds):
-                results, measurements = rows(index)
-                if change:
-                    change(index, results)
-                record.write_round(index, results, measurements)
+    def make(folder, rounds=6, **options):
+        with begun_run(folder, rounds, rounds, **options) as record:
             record.finish("complete")
         return folder
 

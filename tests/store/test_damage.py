@@ -79,9 +79,8 @@ def _change(path, dataset, index, value):
 def test_it_says_where_and_points_to_the_repair(tmp_path, finished_run, dataset, index, value, words):
     folder = finished_run(tmp_path / "case")
     _change(folder / "run.h5", dataset, index, value)
-    with pytest.raises(
-        BadInput, match=rf"{words}.*; its rounds are in events\.jsonl: fedmpi records repair .*case$"
-    ):
+    repair = r"; its rounds are in events\.jsonl: fedmpi records repair .*case$"
+    with pytest.raises(BadInput, match=f"{words}.*{repair}"):
         load_run(folder)
 
 
@@ -103,13 +102,10 @@ def test_a_damaged_complete_run_is_not_taken_as_complete_but_made_again(tmp_path
     assert differences(whole, folder) == []
 
 
-def test_a_round_without_its_digest_is_not_whole_yet(tmp_path, new_record, make_rows):
+def test_a_round_without_its_digest_is_not_whole_yet(tmp_path, begun_run):
     """A writer killed between rows and digest."""
     folder = tmp_path / "case"
-    with new_record(folder) as record:
-        record.begin_attempt(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
-        for index in range(3):
-            record.write_round(index, *make_rows(index))
+    begun_run(folder, 3).close()
     for name in ("digests/results", "lives/0/digests/measurements"):
         _change(folder / "run.h5", name, 2, 0)
     _change(folder / "run.h5", "rounds_completed", (), 2)

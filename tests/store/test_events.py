@@ -17,15 +17,6 @@ def test_a_last_line_cut_off_is_left_out_and_then_cut_away(tmp_path, finished_ru
     assert log.read_bytes() == whole[: whole[:-20].rindex(b"\n") + 1]
 
 
-def test_a_bad_line_before_the_end_is_named(tmp_path, finished_run):
-    log = finished_run(tmp_path / "case") / "events.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    lines[3] = b'{"event": "round"\n'
-    log.write_bytes(b"".join(lines))
-    with pytest.raises(BadInput, match="line 4 is not an event of a fedmpi run"):
-        read(log)
-
-
 def test_a_foreign_log_is_refused(tmp_path):
     (tmp_path / "events.jsonl").write_text("")
     with pytest.raises(BadInput, match="no event of a fedmpi run in it"):

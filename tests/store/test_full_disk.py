@@ -31,12 +31,9 @@ def small_disk(tmp_path):
     subprocess.run(["umount", mount], check=True)
 
 
-def test_rounds_before_the_disk_was_full_stay_readable(small_disk, new_record, make_rows):
+def test_rounds_before_the_disk_was_full_stay_readable(small_disk, begun_run, make_rows):
     folder = small_disk / "case"
-    with new_record(folder, rounds=20) as record:
-        record.begin_attempt(0, 3, ("Bcast", "Gatherv", "Reduce"), {})
-        for index in range(5):
-            record.write_round(index, *make_rows(index))
+    with begun_run(folder, 5, rounds=20) as record:
         _fill(small_disk)
         with pytest.raises(RunFailed, match=r"no space left on device .* --resume"):
             for index in range(5, 20):

@@ -11,6 +11,7 @@ from fedmpi.store.chain import Chain
 from fedmpi.store.lines import read
 from fedmpi.store.rebuild import rebuild
 from fedmpi.store.tail import Tail
+from tests.refusals import refused
 
 FLIPS = 400
 
@@ -54,8 +55,10 @@ def test_lines_carry_number_and_digest(log):
             r"line 5 is not the one that was written \(its digest does not fit\)",
         ),
         (lambda all: all[1:], "line 1 says that it is line 2"),
+        (lambda all: [*all[:3], b'{"event": "round"}\n', *all[4:]], "line 4 is not an event of a fedmpi run"),
+        (lambda all: [b'{"event": "round"\n', *all[1:]], "line 1 is not an event of a fedmpi run"),
     ],
-    ids=["missing", "doubled", "moved", "changed", "without its start"],
+    ids=["missing", "doubled", "moved", "changed", "without its start", "no event", "no JSON"],
 )
 def test_a_gap_or_change_is_named(log, change, words):
     log.write_bytes(b"".join(change(log.read_bytes().splitlines(keepends=True))))
@@ -122,9 +125,8 @@ def test_what_no_run_says_is_refused_whatever_its_digest(log, number, change, wo
     events = bodies(log)
     change(events[number])
     reseal(log, events)
-    with pytest.raises(BadInput, match=words) as refused:
+    with refused(match=words):
         read(log)
-    assert "\n" not in str(refused.value)
 
 
 def test_measurements_that_are_left_out_take_no_memory(log):
@@ -177,9 +179,7 @@ def test_a_line_without_end_is_not_read_into_memory(log, monkeypatch):
     monkeypatch.setattr(lines, "MOST_BYTES", 100_000)
     with log.open("ab") as stream:
         stream.write(b"x" * 200_000 + b"\n")
-    with pytest.raises(
-        BadInput, match=r"line 10 is not an event of a fedmpi run \(longer than 100000 bytes\)"
-    ):
+    with refused(match=r"line 10 is not an event of a fedmpi run \(longer than 100000 bytes\)"):
         read(log)
 
 

@@ -55,12 +55,9 @@ def test_a_record_is_never_overwritten(tmp_path, finished_run, new_record):
         new_record(tmp_path / "case")
 
 
-def test_a_second_attempt_may_repeat_rounds_that_come_out_the_same(tmp_path, new_record, make_rows):
+def test_a_second_attempt_may_repeat_rounds_that_come_out_the_same(tmp_path, begun_run, make_rows):
     folder = tmp_path / "case"
-    with new_record(folder) as record:
-        record.begin_attempt(0, 3, COLLECTIVES, {})
-        for index in range(4):
-            record.write_round(index, *make_rows(index))
+    begun_run(folder, 4).close()
     with RunRecord.reopen(folder) as record:
         assert record.notice is None and record.rounds_completed == 4
         record.begin_attempt(2, 2, (), {})

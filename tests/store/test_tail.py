@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store.chain import Chain
 from fedmpi.store.events import NAME, Attempt, EventLog, Start, Status, json_of
@@ -57,9 +56,3 @@ def test_a_log_begun_anew_is_read_from_its_beginning(tmp_path, how):
         other.replace(path)
     (event,) = tail.poll()
     assert event.rounds == 5
-
-
-def test_a_foreign_file_is_refused(tmp_path):
-    (tmp_path / NAME).write_text('{"event": "round"}\n')
-    with pytest.raises(BadInput, match=r"events.jsonl: line 1 is not an event of a fedmpi run"):
-        Tail(tmp_path / NAME).poll()

@@ -17,6 +17,12 @@ from fedmpi.tasks.base import Task
 from fedmpi.tasks.known import task_of
 
 
+def make_case(**dataset: str) -> Case:
+    """Return a case that is only asked for its dataset."""
+    options = FedAvg.Options(name="fedavg")
+    return Case(suite="s", name="n", partition=Iid(), algorithm=options, dataset=DatasetOptions(**dataset))
+
+
 def make_raw(labels: np.ndarray, kind: str) -> RawGraphs:
     """Return graphs of one node each with labels [G] or [G, T] of a kind."""
     count = len(labels)
@@ -34,13 +40,6 @@ def make_task(
 ) -> Task:
     """Return the task of labels [G] or [G, T] of a kind; by default one client trains on all of them."""
     raw, count = make_raw(labels, kind), len(labels)
-    case = Case(
-        suite="made up",
-        name="made up",
-        partition=Iid(clients=1),
-        algorithm=FedAvg.Options(name="fedavg"),
-        dataset=DatasetOptions(targets=targets),
-    )
     everything, nothing = np.arange(count), np.zeros(0, np.int64)
     splits = splits or [ClientSplit("client", 0, everything, nothing, nothing, True)]
-    return task_of(name, raw.examples, kind, supervised=True)(case, [raw], splits)
+    return task_of(name, raw.examples, kind, supervised=True)(make_case(targets=targets), [raw], splits)

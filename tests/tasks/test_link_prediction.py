@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.fedavg import FedAvg
-from fedmpi.case.schema import Case
 from fedmpi.datasets.networks import with_relations
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.batch import Batch
@@ -15,9 +13,9 @@ from fedmpi.models.networks import build
 from fedmpi.models.options import RgcnOptions, Shape
 from fedmpi.models.outcome import Evaluation, Outcome
 from fedmpi.models.rgcn_flops import RgcnFlops
-from fedmpi.partition.options import Iid
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.link_prediction import LinkPrediction
+from tests.tasks.making import make_case
 
 NODES, RELATIONS = 12, 3
 RNG = np.random.default_rng(3)
@@ -58,8 +56,7 @@ def task():
         ClientSplit("one", 0, np.array([0, 1]), np.array([2]), np.array([3]), True, nodes),
         ClientSplit("two", 0, np.array([4]), nothing, np.array([5]), True, nodes),
     ]
-    case = Case(suite="s", name="n", partition=Iid(), algorithm=FedAvg.Options(name="fedavg"))
-    return LinkPrediction(case, [raw], splits)
+    return LinkPrediction(make_case(), [raw], splits)
 
 
 def test_ranks_are_those_counted_one_by_one(task, module):

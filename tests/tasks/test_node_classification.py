@@ -5,15 +5,13 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from fedmpi.algorithms.fedavg import FedAvg
-from fedmpi.case.schema import Case
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.metrics.classes import f1
 from fedmpi.models.outcome import Evaluation
-from fedmpi.partition.options import Iid
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.node_classification import NodeClassification
+from tests.tasks.making import make_case
 
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
 NOTHING = np.zeros(0, np.int64)
@@ -28,8 +26,7 @@ def task():
         ClientSplit("one", 0, np.array([0, 1]), np.array([2]), np.array([3, 4]), True, np.arange(5)),
         ClientSplit("two", 0, np.array([5, 6]), NOTHING, np.array([7]), True, np.arange(5, 8)),
     ]
-    options = FedAvg.Options(name="fedavg")
-    return NodeClassification(Case(suite="s", name="n", partition=Iid(), algorithm=options), [raw], splits)
+    return NodeClassification(make_case(), [raw], splits)
 
 
 def found(task, val, test, labels_val, labels_test):

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.fedavg import FedAvg
-from fedmpi.case.schema import Case
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.models.networks import build
 from fedmpi.models.options import GcnOptions, Shape
 from fedmpi.models.outcome import Evaluation
-from fedmpi.partition.options import Iid
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.rating_prediction import RatingPrediction
+from tests.tasks.making import make_case
 
 RATINGS = np.array([[1.0], [3.0], [5.0], [2.0], [4.0], [3.0]])
 
@@ -29,8 +27,7 @@ def task():
         ClientSplit("one", 0, np.array([0, 1]), nothing, np.array([2, 3]), True, np.arange(12)),
         ClientSplit("two", 0, np.array([4]), nothing, np.array([5]), True, np.arange(12)),
     ]
-    options = FedAvg.Options(name="fedavg")
-    return RatingPrediction(Case(suite="s", name="n", partition=Iid(), algorithm=options), [raw], splits)
+    return RatingPrediction(make_case(), [raw], splits)
 
 
 def test_scores_over_all_and_of_each_client(task):

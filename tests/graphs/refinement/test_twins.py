@@ -1,19 +1,7 @@
-import numpy as np
 import torch
 
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.packed import Topology
-
-
-def cliques(*sizes):
-    """Pack cliques of these sizes, each a graph."""
-    starts, ends = [0], []
-    for size in sizes:
-        first = starts[-1]
-        ends += [[first + other for other in range(size) if other != node] for node in range(size)]
-        starts.append(first + size)
-    row_ptr = np.concatenate([[0], np.cumsum([len(line) for line in ends])])
-    return Topology(np.array(starts), row_ptr, np.concatenate(ends).astype(np.int64))
+from tests.graphs.making import clique, packed
 
 
 def batch_of(topology):
@@ -22,7 +10,7 @@ def batch_of(topology):
 
 
 def test_sums_and_gradients_by_twins_are_those_by_edges():
-    batch = batch_of(cliques(20, 30, 12))
+    batch = batch_of(packed(*map(clique, (20, 30, 12))))
     assert batch.num_entries_by_twins == 3  # one class per clique, which sees itself
     found = []
     for summed in (batch.sum_by_twins, batch.sum_neighbourhood):
@@ -35,6 +23,6 @@ def test_sums_and_gradients_by_twins_are_those_by_edges():
 
 
 def test_graphs_with_few_edges_are_summed_as_ever():
-    batch = batch_of(cliques(4, 5))
+    batch = batch_of(packed(*map(clique, (4, 5))))
     assert batch.num_entries_by_twins == 4 * 3 + 5 * 4
     assert torch.equal(batch.sum_by_twins(batch.x), batch.sum_neighbourhood(batch.x))

@@ -1,0 +1,213 @@
+"""What a case cannot be is one line that names file, key and closest match, before anything starts."""
+
+import re
+
+import pytest
+
+from fedmpi.config.suite import read
+from fedmpi.registry.check import check_suite
+from tests.refusals import refused, table
+
+HUNDRED = 'partition = { name = "iid", clients = 100 }; dataset = { synthetic = { domains = 1 } }'
+UNSUPERVISED = 'dataset = { synthetic = { domains = 1 } }; partition = "dominant-share"; objective = "mvgrl"'
+MOLECULES = 'partition = "fedgraphnn"; model = "fedgraphnn/gcn"; share = "all"'
+POPULATION = 'dataset = "PROTEINS"; partition = "population"; optimizer = { state = "reset" }; share = "all"'
+PRIVATE = 'privacy = "central"; weights = "equal"'
+NODES = 'dataset = "synthetic-nodes"; partition = "louvain"'
+CLUSTERS = """dataset = { synthetic = { domains = 1, graphs = 60 } }; partition = { name = "dominant-share", clients = 4 };
+    model = { name = "gin-encoder", hidden = 8, layers = 2 }; objective = "fclg"; share = "all"; rounds = 3; batch_size = 8"""
+GTA = NODES + '; model = "gcn"; algorithm = "fedgta"'
+SAGE = NODES + '; model = "sage"; algorithm = "fedsage-plus"'
+
+REFUSED = {
+    "": """
+rouns = 3 -> demo.toml: case.rouns: unknown key; did you mean "rounds"?
+rounds = 0 -> case.rounds: input should be greater than or equal to 1 (got 0)
+rounds = "many" -> case.rounds: input should be a valid integer
+algorithm = "fedavgg"
+    -> there is no "fedavgg"; did you mean "fedavg"? (valid: apfl, centralised, ditto, fedadagrad
+algorithm = { name = "fedprox", nu = 1 } -> case.algorithm.nu: unknown key; did you mean "mu"?
+algorithm = { name = "fedprox", mu = -1 } -> case.algorithm.mu: input should be greater than or equal to 0
+model = "ginn" -> there is no "ginn"; did you mean "gin"? (valid: fedgraphnn/gat,
+model = { hiden = 3 } -> case.model.hiden: unknown key; did you mean "hidden"?
+optimizer = { lr = "fast" } -> case.optimizer.lr: input should be a valid number
+optimizer = { lr = inf } -> case.optimizer.lr: input should be a finite number
+partition = "chunk" -> there is no "chunk"; did you mean "chunks"?
+partition = "iid" -> deals out one dataset, here are 6 synthetic domains
+participation = 0 -> case.participation: input should be greater than 0
+dataset = { synthetic = { domain = 3 } }
+    -> case.dataset.synthetic.domain: unknown key; did you mean "domains"?
+dataset = "gcfl/molecules"; partition = "iid" -> gcfl/molecules is several
+dataset = { name = "MUTAG", synthetic = { domains = 2 } } -> is read for dataset "synthetic" only
+dataset = 3 -> case.dataset: must be a name or a table, not 3
+name = "x" -> case.name: unknown key
+task = "regresion" -> case.task: there is no "regresion"; did you mean "regression"?
+task = "clustering" -> "clustering" and objective "supervised" do not go together: leave task out
+task = "multi-label" -> "multi-label" needs binary labels, dataset synthetic has one class each: remove
+task = 3 -> case.task: must be the name of a task
+model = { norm = "graph" }; algorithm = { name = "fedbn", pf = "shared" }
+    -> case.algorithm.pf: unknown key; fedcch has it (known: name)
+reduction = { clip = 2.0 }
+    -> case.reduction.clip: unknown key; fixed32, secagg, secagg+, lightsecagg have it
+       (known: buffers, dropouts, name)
+reduction = { name = "float32", clip = 1.0 } -> case.reduction.clip: unknown key
+reduction = { name = "fixed32", clip = 0.0 } -> case.reduction.clip: input should be greater than 0
+model = { norm = "batch" }; algorithm = "fedcch"; reduction = "fixed32"
+    -> case.reduction.clip: fedcch averages models, not updates, and "fixed32" cuts their elements: 8 or
+algorithm = "gcfl"; reduction = "secagg"
+    -> case.reduction: gcfl compares single updates, which "secagg" hides: use "exact"
+algorithm = "q-fedavg"; reduction = "lightsecagg"
+    -> the weights of q-fedavg can exceed 1, "lightsecagg" needs a sum of 1: use "exact"
+algorithm = "median"; reduction = "secagg+"
+    -> median needs every client's update and computes no sum: remove the setting `reduction`
+algorithm = "median"; reduction = "float32" -> median needs every client's update
+algorithm = "gcfl-plus"; reduction = { name = "secagg", server = "active", threshold = 0.7 }
+    -> case.reduction.server: gcfl-plus sums the same updates again with other weights
+reduction = { name = "lightsecagg", colluders = 0.7 }
+    -> case.reduction.colluders: it must be below the threshold
+algorithm = "fedcch"; attack = { name = "sign-flip", clients = [0] }; model = { norm = "graph" };
+    reduction = { name = "secagg", clip = 8.0, dropouts = { probability = 0.1 } }
+    -> case.reduction.dropouts: attackers start from their group's model, and fedcch keeps none of a group
+reduction = { name = "secagg+", neighbours = 3 } -> case.reduction.neighbours: input should be a multiple of 2
+reduction = { name = "secagg", server = "active" }
+    -> case.reduction.threshold: an active server could show two lists of survivors: it must be above 2/3
+reduction = { name = "secagg+", server = "active" }
+    -> case.reduction.server: input should be 'semi-honest' (got 'active')
+reduction = { name = "secagg", buffers = "device" }
+    -> case.reduction.buffers: input should be 'host' (got 'device')
+algorithm = "self-train"; reduction = { dropouts = { probability = 0.1 } }
+    -> case.reduction.dropouts: self-train sends no updates: remove it
+algorithm = "gcfl"; reduction = { dropouts = { probability = 0.1 } }
+    -> case.reduction.dropouts: gcfl needs something of every participant: remove it
+algorithm = "median"; reduction = { dropouts = { probability = 0.1 } }
+    -> case.reduction.dropouts: median needs something of every participant: remove it
+algorithm = "fednova"; reduction = { dropouts = { probability = 0.1 } }
+    -> case.reduction.dropouts: fednova needs something of every participant: remove it
+algorithm = "gcfl-plus"; reduction = { dropouts = { probability = 0.1, step = "training" } }
+    -> gcfl-plus groups clients by what they report after training: use "shares" or a later step
+algorithm = "fedavg"; rounds = 2; reduction = { dropouts = { schedule = [{ round = 3, clients = [0] }] } }
+    -> round 3 of the schedule is behind the last, 2
+group_size = 4 -> group_size: is read by kernels = "grouped" only
+subnormals = "flushed"; kernels = "csr"; threads = 2 -> subnormals: "flushed" is for one thread of a CPU
+subnormals = "flushed"; kernels = "csr"; device = "cuda" -> subnormals: "flushed" is for one thread of a CPU
+record = "protocol" -> case.record: "protocol" is for secure sums, "exact" hides nothing: use "full"
+record = "protocol"; reduction = "secagg"; algorithm = "gcfl-plus"
+    -> case.record: gcfl-plus needs reports of single clients: use "full"
+record = "protocol"; reduction = "secagg"; algorithm = "self-train"
+    -> case.record: self-train has no sums over clients: use "full"
+record = "protocol"; reduction = "secagg"; dataset = "ESOL"; partition = "fedgraphnn";
+    model = "fedgraphnn/gcn"
+    -> case.record: hits of classes can be summed, the scores of this task cannot: use "full"
+partition = "iid"; dataset = "synthetic-nodes"; model = "rgcn"
+    -> "rgcn" predicts of edges, synthetic-nodes has labels of nodes: use "gat", "gcn", "gin", "mpnn"
+partition = "iid"; dataset = "synthetic-ratings"; model = "fedstar"
+    -> "fedstar" predicts of graphs, synthetic-ratings has labels of edges:
+       use "gat", "gcn", "gin", "mpnn", "sage"
+partition = "iid"; dataset = "synthetic-triples"; model = "fedstar"
+    -> use "gat", "gcn", "gin", "mpnn", "rgcn", "sage"
+attack = "labelflip" -> case.attack: there is no "labelflip"; did you mean "label-flip"?
+attack = { name = "noise", fraction = 1.5 } -> case.attack.fraction: ... less than 1
+attack = { name = "noise", fraction = 0.3, clients = [1] } -> case.attack: ... give fraction or clients
+attack = { name = "noise", clients = [1, 1] } -> case.attack: ... different numbers
+attack = { name = "noise", from_round = 21 } -> case.attack.from_round: ... rounds are 1 to 20
+attack = { name = "label-flip", every = 2 } -> case.attack.every: unknown key
+attack = "noise"; algorithm = "self-train" -> case.attack: ... self-train has no update
+attack = "label-flip"; dataset = "ESOL"; partition = "iid" -> case.attack: ... one class per graph or node
+privacy = "clipping"; algorithm = "self-train" -> case.privacy: ... self-train sends no updates
+privacy = "clipping"; algorithm = "fedcch"; model = { norm = "graph" }
+    -> case.privacy: ... fedcch averages models
+privacy = "clipping"; algorithm = "scaffold"; optimizer = "sgd" -> case.privacy: ... a second vector
+privacy = "clipping"; attack = "noise"; reduction = "secagg" -> case.privacy: ... an attacker would not
+privacy = "central" -> case.weights: ... use weights = "equal"
+privacy = "distributed"; weights = "equal" -> case.reduction: ... use "fixed32", or a secure one
+""",
+    PRIVATE: """
+algorithm = "gcfl" -> case.privacy: ... gcfl shows more of a client
+algorithm = "median" -> case.privacy: ... median shows more of a client
+""",
+    HUNDRED: """
+reduction = { name = "secagg+", neighbours = 20, colluders = 0.1 }
+    -> neighbours: 20 of 99 with threshold = 0.5 are not safe if 10 % collude and 0 % drop out:
+       use neighbours = 30 with threshold = 0.500
+reduction = { name = "secagg+", neighbours = 30, colluders = 0.1,
+    dropouts = { schedule = [{ round = 1, clients = [0, 1, 2] }, { round = 2, clients = [4] }] } }
+    -> 30 of 99 with threshold = 0.5 are not safe if 10 % collude and 3 % drop out: use neighbours = 32
+reduction = { name = "secagg+", colluders = 0.3, dropouts = { probability = 0.3 } }
+    -> 40 of 99 with threshold = 0.5 are not safe if 30 % collude and 30 % drop out: use "secagg"
+""",
+    UNSUPERVISED: """
+model = "mvgrl"; share = "all"; algorithm = "fedbn"
+    -> fedbn keeps normalisation layers at home: choose model = "gin" with a norm
+model = { name = "mvgrl", register_layers = false }
+    -> case.share: model.register_layers = false leaves no convolution to share: use share = "all"
+""",
+    MOLECULES: """
+dataset = "ESOL"; partition = { name = "fedgraphnn", split = "stratified" }
+    -> case.partition.split: "stratified" needs one class per graph, ESOL has numbers: use "random"
+dataset = "SIDER"; partition = { name = "fedgraphnn", split = "stratified" }
+    -> "stratified" needs one class per graph, SIDER has binary labels
+dataset = "SIDER"; model = { name = "gcn", head = "own" }
+    -> "own" is for graphs with one class each, SIDER has
+dataset = { name = "SIDER", targets = "standardised" }
+    -> "standardised" is for regression, SIDER has binary labels
+dataset = { name = "MUTAG", targets = "standardised" } -> "standardised" is for regression, MUTAG has classes
+dataset = "MUTAG"; partition = { name = "fedgraphnn", split = "scaffold" }
+    -> "scaffold" needs molecules read from SMILES, which MUTAG has
+""",
+    POPULATION: """
+optimizer = "adam" -> case.optimizer.state: ... use "reset"
+participation = 0.5 -> case.participation: ... partition.clients says how many
+kernels = "grouped" -> case.kernels: ... "grouped" keeps
+model = { head = "own" }; share = "conv" -> case.model.head: ... use "dataset"
+attack = "sign-flip" -> case.attack: ... no clients that attack again
+reduction = { name = "secagg", keys = "run" } -> case.reduction.keys: ... use "sum"
+partition = { name = "population", population = 9 } -> case.partition: ... of a population of 9
+""",
+    CLUSTERS: """
+model = "gin" -> objective "fclg" trains model = "gin-encoder"
+objective = "supervised" -> "gin-encoder" has no head for a supervised objective
+evaluation = { clients = "participants" } -> the graphs of all clients are clustered together
+evaluation = { embeddings = [4] } -> there is no round 4
+kernels = "grouped" -> "grouped" cannot run gin-encoder as it is here: use "compiled", "csr"
+objective = "mvgrl"; model = "mvgrl"; kernels = "compiled" -> "compiled" cannot run mvgrl
+dataset = { synthetic = { domains = 2 } } -> deals out one dataset
+batch_size = 1 -> objective "fclg" needs 2 graphs at least
+objective = { name = "intra", inter_weight = 1.0 } -> unknown key
+""",
+    GTA: """
+dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedgta is for "node-classification"
+reduction = "fixed32" -> case.reduction: ... fedgta needs every client's update
+algorithm = { name = "fedgta", moments = "central", order = 1 } -> case.algorithm: ... no central moment
+privacy = { name = "clipping", clip = 1.0 } -> case.privacy: ... fedgta averages models
+""",
+    SAGE: """
+dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedsage-plus is for "node-classification"
+dataset = "synthetic-ratings" -> case.task: ... fedsage-plus is for "node-classification"
+dataset = { name = "synthetic-nodes", egos = { number = 60 } }; partition = "iid"
+    -> case.dataset.egos: ... fedsage-plus is for nodes of one graph
+reduction = "secagg" -> case.reduction: ... show what they have before round 1
+privacy = { name = "central", clip = 1.0, noise_multiplier = 1.0 } -> case.privacy: ... without noise
+algorithm = { name = "fedsage-plus", hidden_share = 1.0 } -> case.algorithm.hidden_share: ... less than 1
+kernels = "compiled" -> case.kernels: ... "csr"
+""",
+}
+"""Settings -> what refuses them, by the settings that all of a text have where they do not change them."""
+
+REFUSED[POPULATION] += "".join(
+    f'algorithm = "{name}" -> case.algorithm: ... {name} needs clients that stay\n'
+    for name in ("ditto", "self-train", "centralised", "gcfl", "q-fedavg", "feddyn", "moon", "fedala", "apfl")
+)
+ROWS = [(base, *row) for base, text in REFUSED.items() for row in table(text)]
+
+
+@pytest.mark.parametrize(("base", "changed", "words"), ROWS)
+def test_what_cannot_be_is_one_line(tmp_path, base, changed, words):
+    changes = changed.split("; ")
+    keys = tuple(f"{each.split()[0]} =" for each in changes)
+    kept = [each for each in re.split(r";\s+", base) if not each.startswith(keys)]
+    path = tmp_path / "demo.toml"
+    path.write_text("\n".join(["[case]", *kept, *changes]))
+    first, *others = words.split(" ... ")
+    with refused(first) as error:
+        check_suite(read(path))
+    assert all(each in str(error.value) for each in others)
