@@ -64,16 +64,16 @@ def grouped(items: Iterable[Item], mark: Callable[[Item], Mark]) -> dict[Mark, l
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell(Generic[RecordT]):
-    """Complete runs whose configurations differ in suite, case name and seeds only; at least one.
+    """Complete runs whose configurations differ in suite, case name and seeds only; equal to itself alone.
 
     Attributes
     ----------
     config : mapping
         What they have in common.
     runs : dict
-        By seed, ascending.
+        By seed, ascending; at least one.
     """
 
     config: Config
@@ -88,6 +88,11 @@ class Cell(Generic[RecordT]):
     def dataset(self) -> str:
         """The dataset's name."""
         return str(setting(self.config, "dataset"))
+
+    @property
+    def name(self) -> str:
+        """Algorithm and dataset as papers write them."""
+        return f"{algorithm_name(self.algorithm)} on {dataset_name(self.dataset)}"
 
     @property
     def rounds(self) -> int:
@@ -125,11 +130,13 @@ def cells(runs: Sequence[Run]) -> list[Cell[Run]]:
     BadInput
         The same configuration and seed twice, or other clients for another seed.
     """
-    apart = ("suite", "name", "seed")
     drawn = redrawn(runs, _of_all_algorithms)
-    names = {id(run): (*apart, *_PARTITION * (_of_all_algorithms(run) in drawn)) for run in runs}
-    groups = grouped(runs, lambda run: (key(run.config, *names[id(run)]), names[id(run)]))
-    return [_cell(members, *left_out) for (_, left_out), members in groups.items()]
+
+    def mark(run: Run) -> tuple[str, tuple[str, ...]]:
+        apart = ("suite", "name", "seed", *_PARTITION * (_of_all_algorithms(run) in drawn))
+        return key(run.config, *apart), apart
+
+    return [_cell(members, *apart) for (_, apart), members in grouped(runs, mark).items()]
 
 
 _PARTITION = ("partition.seed",)
@@ -243,11 +250,7 @@ def titled(
 
 def run_titles(runs: Sequence[Run]) -> list[str]:
     """Return a title for each run: algorithm, dataset and seed, and what differs beyond these."""
-    names = [
-        f"{algorithm_name(str(setting(run.config, 'algorithm')))} on "
-        f"{dataset_name(str(setting(run.config, 'dataset')))}, seed {run.config['seed']}"
-        for run in runs
-    ]
+    names = [f"{Cell(run.config, {0: run}).name}, seed {run.config['seed']}" for run in runs]
     return titles(names, [without(run.config, "suite", "name", "seed") for run in runs])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,8 +133,7 @@ class TableMaker:
         if key not in self._made:
             raws = datasets_of(run, self._source)
             _refuse_parts_of_graphs(run, raws)
-            features = _options(run).features
-            self._made[key] = client_tables(clients, raws, self.options, features)
+            self._made[key] = client_tables(clients, raws, self.options, _options(run).features)
         return self._made[key]
 
 
@@ -142,10 +141,8 @@ def _refuse_parts_of_graphs(run: Run, raws: Sequence[RawGraphs]) -> None:
     """Raise BadInput where the clients of a run hold nodes or edges, between which there are no distances."""
     for raw in raws:
         if raw.places is not None and raw.graph_classes is None:
-            raise BadInput(
-                f"{run.folder}: distances are those of graphs, its clients hold {raw.examples}s of "
-                f"{raw.name}; leave it out"
-            )
+            held_there = f"its clients hold {raw.examples}s of {raw.name}; leave it out"
+            raise BadInput(f"{run.folder}: distances are those of graphs, {held_there}")
 
 
 def held(run: Run) -> tuple[HeldGraphs, ...]:
@@ -154,12 +151,11 @@ def held(run: Run) -> tuple[HeldGraphs, ...]:
     if "train_index" not in stored:
         raise BadInput(f"{run.folder}: the record does not say which graphs its clients hold")
     clients = []
-    for client, dataset in enumerate(stored["dataset_index"].tolist()):
-        parts = [
-            stored[f"{part}_index"][stored[f"{part}_ptr"][client] : stored[f"{part}_ptr"][client + 1]]
-            for part in ("train", "val", "test")
-        ]
-        clients.append(HeldGraphs(dataset, np.concatenate(parts)))
+    parts = [
+        np.split(stored[f"{part}_index"], stored[f"{part}_ptr"][1:-1]) for part in ("train", "val", "test")
+    ]
+    for dataset, *graphs in zip(stored["dataset_index"].tolist(), *parts, strict=True):
+        clients.append(HeldGraphs(dataset, np.concatenate(graphs)))
     return tuple(clients)
 
 
@@ -241,10 +237,8 @@ def named(clients: Sequence[str], group: Int) -> tuple[tuple[str, ...], ...]:
 
 
 def _scopes(table: PairTable, group: Int, seed: int) -> Scopes:
-    def level(own: bool) -> Callable[[Int], float]:
-        return lambda clusters: within(table, clusters, own).mean
+    def compared(own: bool) -> Compared:
+        random = control(lambda clusters: within(table, clusters, own).mean, group, seed)
+        return Compared(within(table, group, own), random)
 
-    every, different = (
-        Compared(within(table, group, own), control(level(own), group, seed)) for own in (True, False)
-    )
-    return Scopes(every, different)
+    return Scopes(compared(True), compared(False))

@@ -1,18 +1,39 @@
-"""The columns of tables of runs, clients and label columns: what they hold follows from the runs' metrics."""
+"""The columns of tables of runs, clients and label columns, and what a metric's value shows in any table."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fedmpi.analysis.entries import score
 from fedmpi.analysis.scores import BEST, PUBLISHED, RULES
+from fedmpi.judging.estimates import Estimate
 from fedmpi.metrics.metric import Metric
 from fedmpi.store.schema import SECURE_STEPS
-from fedmpi.tables.table import NONE, Column, Entry, filled, number, words
+from fedmpi.tables.table import Column, Entry, filled, number, words
 
 Figures = Mapping[str, Any]
 """What `summarise`, `per_client` or `task_rows` says, by name."""
+
+
+def score(metric: Metric, value: float | Estimate | None, kind: str = "", sign: str = "") -> Entry:
+    """Return a metric's value as people read it, with half the width of its interval where it has one.
+
+    Parameters
+    ----------
+    metric : Metric
+    value : float or Estimate or None
+    kind : str
+        Its class on the page.
+    sign : str
+        "+" for a difference.
+    """
+    found = value if isinstance(value, Estimate) else Estimate(math.nan if value is None else value)
+    shown = number(metric.scale * found.mean, metric.digits, kind, sign)
+    if math.isnan(found.half):
+        return shown
+    return replace(shown, text=f"{shown.text} ± {metric.scale * found.half:,.{metric.digits}f}")
 
 
 def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Column[Figures]]:
@@ -73,20 +94,16 @@ def client_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[C
     headline = next(iter(known), None)
     if headline is not None:
         scores.append(_metric(headline, "constant", "constant", 6))
-    hostile = [Column[Figures]("attacker", _hostile, spare=4)]
+    hostile = Column[Figures]("attacker", lambda row: "yes" if row.get("attacker") else None, spare=4)
     return [
         Column("client", lambda row: words(row["client"])),
-        *filled(hostile, rows),
+        *filled([hostile], rows),
         _number("rounds", "rounds", 0, 4),
         _number("train loss", "train_loss", 4, 3),
         *filled(scores, rows),
         _number("model GFLOP", "model_gflop", 2, 7),
         _number("client MB", "client_megabytes", 2, 8),
     ]
-
-
-def _hostile(row: Figures) -> Entry:
-    return words("yes" if row.get("attacker") else NONE)
 
 
 def _trust(chosen: Sequence[Metric]) -> list[Column[Figures]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedmpi.analysis import energy
 from fedmpi.analysis.scores import is_together
 from fedmpi.clock import seconds_of
 from fedmpi.metrics.targets import Cost
-from fedmpi.store.reader import Run
-from fedmpi.store.schema import SECURE_STEPS, Array, preparation_seconds
+from fedmpi.store.reader import AttemptRecord, Run
+from fedmpi.store.schema import DEVICE_ENERGY, HOST_ENERGY, SECURE_STEPS, Array, preparation_seconds
 
 
 def by_round(run: Run) -> Cost:
@@ -26,7 +25,7 @@ def by_round(run: Run) -> Cost:
         virtual_seconds=run.measured("virtual_seconds"),
         client_bytes=(results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=1),
         model_flops=results["model_flops"].sum(axis=1),
-        joules=energy.by_round(run),
+        joules=joules_by_round(run),
     )
 
 
@@ -53,7 +52,7 @@ def figures(run: Run) -> dict[str, float]:
         "virtual_seconds": float(cost.virtual_seconds.sum()),
         **{f"{name}_seconds": seconds for name, (seconds, _) in secure_steps(run).items()},
         **{f"{name}_megabytes": sent / 1e6 for name, (_, sent) in secure_steps(run).items()},
-        **energy.figures(run),
+        **energy(run),
     }
 
 
@@ -63,14 +62,11 @@ def secure_steps(run: Run) -> dict[str, tuple[float, float]]:
     Seconds are those of the slowest rank of each round, summed over rounds; bytes are of all ranks.
     """
     found: dict[str, tuple[float, float]] = {}
-    for attempt, kept in run.kept_rounds():
-        for name in SECURE_STEPS if f"{next(iter(SECURE_STEPS))}_seconds" in attempt.measurements else ():
+    for name in SECURE_STEPS:
+        for attempt, kept in _with(run, f"{name}_seconds"):
             seconds, sent = (attempt.measurements[f"{name}_{unit}"][kept] for unit in ("seconds", "bytes"))
-            before = found.get(name, (0.0, 0.0))
-            found[name] = (
-                before[0] + float(seconds.max(axis=1, initial=0.0).sum()),
-                before[1] + float(sent.sum()),
-            )
+            slowest, before = float(seconds.max(axis=1, initial=0.0).sum()), found.get(name, (0.0, 0.0))
+            found[name] = (before[0] + slowest, before[1] + float(sent.sum()))
     return found
 
 
@@ -135,3 +131,57 @@ def evaluation_seconds(run: Run) -> Array:
         of_ranks = attempt.measurements["phase_seconds"][kept][:, :, attempt.phases.index("evaluate")]
         seconds[kept + attempt.first_round] = of_ranks.max(axis=1, initial=0.0)
     return seconds
+
+
+_PARTS = (HOST_ENERGY[0].name, DEVICE_ENERGY[0].name)
+_BY_PHASE = HOST_ENERGY[1].name
+
+
+def energy(run: Run) -> dict[str, float]:
+    """Return the joules of a run by name; empty for a run without counters.
+
+    `joules` is the sum of `host_joules` and `device_joules`, as far as they were counted; NaN where some
+    rounds were computed on machines without counters. `train_joules` and so on are those of the phases.
+    """
+    parts = {name: float(values.sum()) for name, values in _parts(run).items()}
+    if not parts:
+        return {}
+    of_phases = {f"{name}_joules": joules for name, joules in joules_by_phase(run).items()}
+    return {"joules": sum(parts.values()), **parts, **of_phases}
+
+
+def joules_by_round(run: Run) -> Array | None:
+    """Return the joules of each round, float64 [R], NaN where none were counted; None without counters."""
+    parts = list(_parts(run).values())
+    return np.sum(parts, axis=0) if parts else None
+
+
+def joules_by_phase(run: Run) -> dict[str, float]:
+    """Return the joules of processors and memory by phase of the ranks that read them, over all rounds."""
+    found: dict[str, float] = {}
+    for attempt, kept in _with(run, _BY_PHASE):
+        rounds = _over_ranks(attempt.measurements[_BY_PHASE][kept])
+        for name, joules in zip(attempt.phases, rounds.sum(axis=0), strict=True):
+            found[name] = found.get(name, 0.0) + float(joules)
+    return found
+
+
+def _parts(run: Run) -> dict[str, Array]:
+    """Return the joules of each round [R] by what used them."""
+    found: dict[str, Array] = {}
+    for name in _PARTS:
+        for attempt, kept in _with(run, name):
+            rows = found.setdefault(name, np.full(run.rounds_completed, np.nan))
+            rows[kept + attempt.first_round] = _over_ranks(attempt.measurements[name][kept])
+    return found
+
+
+def _with(run: Run, name: str) -> Iterator[tuple[AttemptRecord, Array]]:
+    return (pair for pair in run.kept_rounds() if name in pair[0].measurements)
+
+
+def _over_ranks(values: Array) -> Array:
+    """Return sums over ranks, axis 1, of those that read; NaN where none does."""
+    silent = np.isnan(values).all(axis=1)
+    sums: Array = np.where(silent, np.nan, np.nansum(values, axis=1))
+    return sums

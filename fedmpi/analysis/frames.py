@@ -35,15 +35,8 @@ _CONTENTS = {
 _MOST_LISTED = 8
 """Runs that are named where frames are printed."""
 _SHOWN = (
-    "dataset",
-    "algorithm",
-    "seed",
-    "status",
-    "rounds",
-    "ranks",
-    "test_accuracy",
-    "score",
-    "total_seconds",
+    *("dataset", "algorithm", "seed", "status", "rounds", "ranks"),
+    *("test_accuracy", "score", "total_seconds"),
 )
 """Columns of runs that a notebook shows."""
 _IDENTITY = ("run", "dataset", "algorithm", "seed")
@@ -108,7 +101,7 @@ class Frames:
 
         drawing = figures.load(kind)
         complete = [run for run in self.read if run.status == "complete"]
-        return figures.drawn(drawing, complete, figures.check_options(drawing, options, f"{kind}: "))
+        return figures.picture(drawing, complete, figures.check_options(drawing, options, f"{kind}: "))
 
     @cached_property
     def runs(self) -> DataFrame:

@@ -10,22 +10,26 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#555555", "#5
 _ALGORITHMS = {
     "fedavg": "FedAvg",
     "fedprox": "FedProx",
-    "fedbn": "FedBN",
     "gcfl": "GCFL",
     "gcfl-plus": "GCFL+",
     "gcfl-plus-dws": "GCFL+dWs",
+    "self-train": "self-train",
+    "centralised": "centralised",
+    "ditto": "Ditto",
+    "scaffold": "SCAFFOLD",
+    "fedper": "FedPer",
+    "fedbn": "FedBN",
     "fedstar": "FedStar",
     "fedcch": "FedCCH",
+    "fednova": "FedNova",
+    "q-fedavg": "q-FedAvg",
     "fedsgd": "FedSGD",
     "fedavgm": "FedAvgM",
     "fedadagrad": "FedAdagrad",
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
-    "scaffold": "SCAFFOLD",
-    "fedper": "FedPer",
-    "ditto": "Ditto",
-    "fednova": "FedNova",
-    "q-fedavg": "q-FedAvg",
+    "median": "median",
+    "trimmed-mean": "trimmed-mean",
     "krum": "Krum",
     "feddyn": "FedDyn",
     "fedrep": "FedRep",
@@ -37,6 +41,11 @@ _ALGORITHMS = {
     "fedpub": "FED-PUB",
     "fedsage-plus": "FedSage+",
 }
+"""Names as papers write them, in the order in which algorithms take colours and dashes."""
+
+ORDER = tuple(_ALGORITHMS)[:6]
+"""Algorithms in the order in which they are shown, before all others."""
+
 _OBJECTIVES = {
     "infograph": "InfoGraph",
     "mvgrl": "MVGRL",
@@ -48,15 +57,6 @@ _OBJECTIVES = {
 }
 _WITH_FEDAVG = ("fclg", "fclg-h", "intra-kl", "intra-mse")
 """Objectives that FCLG's tables name alone where the algorithm is FedAvg."""
-ORDER = ("fedavg", "fedprox", "gcfl", "gcfl-plus", "gcfl-plus-dws", "self-train")
-"""Algorithms in the order in which they are shown."""
-
-_FURTHER = (
-    *("centralised", "ditto", "scaffold", "fedper", "fedbn", "fedstar", "fedcch", "fednova", "q-fedavg"),
-    *("fedsgd", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "median", "trimmed-mean", "krum"),
-    *("feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus"),
-)
-"""All other algorithms, in the order in which they take colours and dashes."""
 
 
 def algorithm_name(name: str) -> str:
@@ -81,7 +81,7 @@ def algorithm_looks(algorithms: Iterable[str], dashes: int) -> dict[str, int]:
     An algorithm has its own number where that colour is free, else that of a free colour; where there is
     none, the dashes tell it apart.
     """
-    known, found = (*ORDER, *_FURTHER), dict[str, int]()
+    known, found = tuple(_ALGORITHMS), dict[str, int]()
     for name in sorted(set(algorithms), key=lambda each: (*known, each).index(each)):
         own = (*known, name).index(name)
         taken = [(look % len(COLOURS), look % dashes) for look in found.values()]

@@ -52,13 +52,9 @@ class RunProgress:
                 case Start():
                     self._begin(event)
                 case Attempt():
-                    self.attempts, self.ranks, self.current = (
-                        self.attempts + 1,
-                        event.ranks,
-                        event.first_round,
-                    )
+                    self.attempts, self.ranks = self.attempts + 1, event.ranks
                     self.status, self.reason, self._recent = "running", "", []
-                    self._first = event.first_round
+                    self._first = self.current = event.first_round
                 case Round():
                     self._rounds[event.round] = event
                     first_is_last = self.current == self._first + 1

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from fedmpi.analysis import scores, trust
+from fedmpi.analysis import scores
 from fedmpi.analysis.options import option_text
 from fedmpi.analysis.summary import AGREEMENT, per_client, setting, summarise
 from fedmpi.config.documents import load_csv, short
@@ -107,7 +107,7 @@ def _figures(run: Run, figures: Mapping[str, Any]) -> dict[str, Any]:
         **{name: figures[name] for name in COLUMNS if name in figures},
         **{f"score{name}": figures[f"{field}{name}"] for name in names if f"{field}{name}" in figures},
         **scores.further(run),
-        **trust.figures(run),
+        **scores.trust(run),
         "constant_score": "" if math.isnan(figures["constant"]) else figures["constant"],
     }
 

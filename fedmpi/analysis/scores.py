@@ -16,6 +16,7 @@ from fedmpi.store.reader import Run
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 RULES = {"last round": "", "best by validation": "_best_by_validation", "as published": "_as_published"}
 """Rules of selection, and what they add to a field's name; only the last one looks at test data to choose."""
@@ -225,3 +226,46 @@ def _selected(run: Run, metric: Metric, rule: str, scores: Float) -> Float:
 def _clean(run: Run) -> npt.NDArray[np.bool_]:
     twins = run.partition["test_twin_own"] | run.partition["test_twin_other"]
     return np.asarray(twins == 0)
+
+
+def attackers(run: Run) -> Bools | None:
+    """Return which clients attack [n]; None in a run without an attack."""
+    found = run.results.get("attacker")
+    return None if found is None or not len(found) else np.asarray(found[-1] == 1)
+
+
+def trust(run: Run) -> dict[str, float]:
+    """Return, by name, the metrics of benign clients and where attackers are, and the privacy spent.
+
+    Nothing of runs that have neither.
+    """
+    found: dict[str, float] = {}
+    hostile = attackers(run)
+    if hostile is not None:
+        for metric in run.metrics:
+            if metric.scope == "client":
+                for rule in rules(metric):
+                    benign = clients.mean(values(run, metric, rule)[~hostile])
+                    found[f"benign_{metric.field()}{RULES[rule]}"] = benign
+        found["attackers_together"], found["benign_with_attackers"] = company(
+            np.asarray(run.results["group"][-1]), hostile
+        )
+    if "epsilon" in run.results and len(run.results["epsilon"]):
+        found["epsilon"] = float(run.results["epsilon"][-1])
+    return found
+
+
+def company(group: npt.NDArray[np.integer], hostile: Bools) -> tuple[float, float]:
+    """Return the share of attackers in an attacker's group, and of benign clients in a group with one.
+
+    The first is a mean over attackers, each counted in its group; both are 0 to 1. Attackers that are
+    isolated have 1 and 0.
+
+    Parameters
+    ----------
+    group : int [n]
+    hostile : bool [n]
+    """
+    together = [float(hostile[group == own].mean()) for own in group[hostile]]
+    exposed = np.isin(group[~hostile], group[hostile])
+    return float(np.mean(together)), float(exposed.mean())

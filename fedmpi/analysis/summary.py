@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedmpi.analysis import costs, scores, trust
+from fedmpi.analysis import costs, scores
 from fedmpi.errors import BadInput
 from fedmpi.metrics import clients, selection, targets
 from fedmpi.store.reader import Run
@@ -37,7 +37,7 @@ def summarise(run: Run, target: float | None = None) -> dict[str, Any]:
         "constant": scores.constant(run, run.headline),
         **_headline_figures(run),
         **scores.further(run),
-        **trust.figures(run),
+        **scores.trust(run),
         **_left_out(run),
         **_split_figures(run),
         **_agreement(run),
@@ -81,11 +81,8 @@ def _headline_figures(run: Run) -> dict[str, Any]:
     }
     if metric.scope != "client":
         return found
-    if scores.has_outcomes(run):
-        found |= {
-            f"{field}_without_twins{suffix}": clients.mean(scores.without_twins(run, rule))
-            for rule, suffix in suffixes.items()
-        }
+    for rule, suffix in suffixes.items() if scores.has_outcomes(run) else ():
+        found[f"{field}_without_twins{suffix}"] = clients.mean(scores.without_twins(run, rule))
     final = scores.values(run, metric)
     place, worst = clients.worst(final, metric.sign)
     return found | {
@@ -112,7 +109,7 @@ def per_client(run: Run) -> list[dict[str, Any]]:
         return []
     results = run.results
     columns = _client_losses(run) | _client_metrics(run)
-    if (hostile := trust.attackers(run)) is not None:
+    if (hostile := scores.attackers(run)) is not None:
         columns["attacker"] = hostile
     traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
     flops = results["model_flops"].sum(axis=0)

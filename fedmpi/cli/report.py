@@ -196,7 +196,7 @@ def _write_rows(target: Path, complete: Sequence[Run]) -> None:
 
 def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats, lines: Lines) -> int:
     from fedmpi.analysis.page.build import Page
-    from fedmpi.analysis.page.machine import read
+    from fedmpi.analysis.page.cost import read_machine
     from fedmpi.analysis.page.paper import ALL, PAPER, pasted
     from fedmpi.tables.latex import latex
     from fedmpi.tables.markdown import markdown
@@ -207,7 +207,7 @@ def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats
         raise BadInput("--columns is for --markdown and --latex: give one of them too")
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
-    machine = read(formats.machine) if formats.machine else None
+    machine = read_machine(formats.machine) if formats.machine else None
     page = Page(target, machine, lines.reference, _command(paths, target, lines), lines.across or ())
     complaints: list[str] = []
     page.add(each_run(paths, complaints))

@@ -18,8 +18,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as Grid
 from rich.text import Text
 
+from fedmpi.analysis.columns import score
 from fedmpi.analysis.discovery import folder_of, run_paths
-from fedmpi.analysis.entries import score
 from fedmpi.analysis.progress import RunProgress
 from fedmpi.analysis.scores import TOGETHER, is_together
 from fedmpi.cli.round_line import round_line

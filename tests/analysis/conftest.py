@@ -1,54 +1,30 @@
 import numpy as np
 import pytest
 
-from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
-from tests.analysis.tasks import FIELDS, METRICS
+from tests.analysis.tasks import FIELDS, METRICS, recorded
 
 
 @pytest.fixture
 def make_run(monkeypatch):
     """Return a function that records a made-up run: test accuracies [round][client] and a seed.
 
-    `settings` are added to its configuration; all its times are `slowness` times the usual ones.
+    `settings` are added to its configuration; all its times are `slowness` times the usual ones; `about` is
+    that of `recorded`.
     """
 
-    def make(
-        folder,
-        accuracy,
-        seed=10,
-        status="complete",
-        partition=None,
-        correct=None,
-        settings=None,
-        ranks=2,
-        slowness=1.0,
-        numerics=None,
-        provenance=None,
-    ):
+    def make(folder, accuracy, seed=10, correct=None, settings=None, slowness=1.0, numerics=None, **about):
         clients = [f"client-{index}" for index in range(len(accuracy[0]))]
         config = {"dataset": {"name": "PROTEINS"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
+        rounds = [_rows(index, values, about.get("ranks", 2)) for index, values in enumerate(accuracy)]
+        for index, (results, measurements) in enumerate(rounds):
+            for name in ("round_seconds", "phase_seconds"):
+                measurements[name] = measurements[name] * slowness
+            results["test_correct"] = np.array([] if correct is None else correct[index], np.uint8)
         with monkeypatch.context() as patch:
             if numerics is not None:
                 patch.setattr("fedmpi.store.record.NUMERICS_VERSION", numerics)
-            record = RunRecord.create(
-                folder,
-                config=config,
-                clients=clients,
-                rounds=len(accuracy),
-                partition=partition or {},
-                extra=FIELDS["accuracy"],
-            )
-        with record:
-            record.begin_attempt(0, ranks, ["Bcast"], provenance or {})
-            for index, values in enumerate(accuracy):
-                results, measurements = _rows(index, values, ranks)
-                for name in ("round_seconds", "phase_seconds"):
-                    measurements[name] = measurements[name] * slowness
-                results["test_correct"] = np.array([] if correct is None else correct[index], np.uint8)
-                record.write_round(index, results, measurements)
-            record.finish(status, "" if status == "complete" else "made up")
-        return folder
+            return recorded(folder, config, clients, rounds, **about)
 
     return make
 
@@ -61,33 +37,19 @@ def make_scored():
     """
 
     def make(
-        folder,
-        name,
-        test,
-        val=None,
-        seed=1,
-        names=("toxic",),
-        settings=None,
-        slowness=1.0,
-        constant=None,
-        partition=None,
+        folder, name, test, val=None, seed=1, names=("toxic",), settings=None, constant=None, partition=None
     ):
         fields = [field for field in FIELDS[name] if "loss" not in field.name]
         config = {"dataset": {"name": "BBBP"}, "algorithm": "fedavg", "seed": seed, **(settings or {})}
         partition = {"task_names": np.array(names)} | (partition or {})
         if constant is not None:
             partition["constant_rmse"] = [constant]
-        about = {"config": config, "clients": ["a", "b"], "rounds": len(test), "partition": partition}
-        with RunRecord.create(folder, **about, extra=FIELDS[name], metrics=METRICS[name]) as record:
-            record.begin_attempt(0, 2, ["Bcast"], {})
-            for index, scores in enumerate(test):
-                results, measurements = _rows(index, [np.nan, np.nan], fields=FIELDS[name])
-                for part, values in (("test", scores), ("val", scores if val is None else val[index])):
-                    results |= _scores(part, name, fields, np.broadcast_to(values, len(names)))
-                measurements["round_seconds"] = measurements["round_seconds"] * slowness
-                record.write_round(index, results, measurements)
-            record.finish("complete", "")
-        return folder
+        rounds = [_rows(index, [np.nan, np.nan], fields=FIELDS[name]) for index in range(len(test))]
+        for index, (results, _) in enumerate(rounds):
+            for part, scores in (("test", test), ("val", test if val is None else val)):
+                results |= _scores(part, name, fields, np.broadcast_to(scores[index], len(names)))
+        about = {"partition": partition, "extra": FIELDS[name], "metrics": METRICS[name]}
+        return recorded(folder, config, ["a", "b"], rounds, **about)
 
     return make
 
@@ -114,18 +76,13 @@ def _scores(part, headline, fields, by_task):
 def make_judged():
     """Return a function that records a complete run of any metrics: the results of each round by field."""
 
-    def make(folder, metrics, fields, rounds, partition=None, settings=None):
-        clients = ["a", "b"]
+    def make(folder, metrics, fields, given, partition=None, settings=None):
         config = {"dataset": {"name": "MADE-UP"}, "algorithm": "fedavg", "seed": 1, **(settings or {})}
-        about = {"config": config, "clients": clients, "rounds": len(rounds), "partition": partition or {}}
-        with RunRecord.create(folder, **about, extra=fields, metrics=metrics) as record:
-            record.begin_attempt(0, 2, ["Bcast"], {})
-            for index, found in enumerate(rounds):
-                results, measurements = _rows(index, clients, fields=fields)
-                results |= {name: np.asarray(values, results[name].dtype) for name, values in found.items()}
-                record.write_round(index, results, measurements)
-            record.finish("complete", "")
-        return folder
+        rounds = [_rows(index, "ab", fields=fields) for index in range(len(given))]
+        for found, (results, _) in zip(given, rounds, strict=True):
+            results |= {name: np.asarray(values, results[name].dtype) for name, values in found.items()}
+        about = {"partition": partition or {}, "extra": fields, "metrics": metrics}
+        return recorded(folder, config, ["a", "b"], rounds, **about)
 
     return make
 

@@ -1,4 +1,4 @@
-"""Fields and metrics of tasks, for made-up runs: the one place of tests that knows them."""
+"""Fields and metrics of tasks, and records of made-up runs: the one place of tests that knows them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fedmpi.metrics.metric import (
     RMSE,
     ROC_AUC,
 )
+from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import Field, held_out_losses, training_loss
 from fedmpi.tasks import graph_classification
 from tests.tasks.making import make_task
@@ -37,3 +38,25 @@ METRICS = {
 """By name of the headline."""
 
 FIELDS = dict(zip(METRICS, (graph_classification.FIELDS, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))
+
+
+def begun(folder, config=None):
+    """Record a run of three rounds of which none is finished."""
+    about = {"config": config or {}, "clients": ["c"], "rounds": 3, "partition": {}}
+    RunRecord.create(folder, **about, extra=FIELDS["accuracy"]).close()
+    return folder
+
+
+def recorded(folder, config, clients, rounds, *, ranks=2, status="complete", provenance=None, **about):
+    """Record a run of one attempt from the results and measurements of its rounds; return its folder.
+
+    `about` is the partition, and the fields and metrics where they are not those of accuracy.
+    """
+    about = {"partition": {}, "extra": FIELDS["accuracy"], **about}
+    about |= {"config": config, "clients": clients, "rounds": len(rounds) or 3}
+    with RunRecord.create(folder, **about) as record:
+        record.begin_attempt(0, ranks, ["Bcast"], provenance or {})
+        for index, (results, measurements) in enumerate(rounds):
+            record.write_round(index, results, measurements)
+        record.finish(status, "" if status == "complete" else "made up")
+    return folder

@@ -9,6 +9,7 @@ import pytest
 
 from fedmpi.analysis.export import mllog, tensorboard
 from fedmpi.store.reader import load_run
+from tests.analysis.tasks import begun
 
 ACCURACY = [[0.5, 0.75], [float("nan"), 1.0], [0.25, 0.5]]
 
@@ -129,13 +130,8 @@ def test_tensorboard_has_scores_of_all_clients_and_of_each(tmp_path, make_scored
 
 
 def test_the_command_names_what_it_leaves_out(fedmpi, tmp_path, make_run):
-    from fedmpi.store.record import RunRecord
-    from tests.analysis.tasks import FIELDS
-
     make_run(tmp_path / "runs" / "a", [[0.5]], status="interrupted")
-    RunRecord.create(
-        tmp_path / "runs" / "b", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
-    ).close()
+    begun(tmp_path / "runs" / "b")
     done = fedmpi("export", tmp_path / "runs", "--mllog", tmp_path / "logs", "--tensorboard", tmp_path / "tb")
     assert done.returncode == 2
     assert done.stdout == f"1 runs exported to {tmp_path / 'tb'}, {tmp_path / 'logs'}\n"

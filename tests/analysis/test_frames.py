@@ -15,39 +15,28 @@ def frames(tmp_path, make_run):
     return load(tmp_path / "suite")
 
 
-def test_one_row_per_run(frames):
+def test_a_row_per_run_client_round_rank_and_collective(frames):
     assert frames.runs["seed"].tolist() == [10, 42]
     assert frames.runs["status"].tolist() == ["complete", "diverged"]
     assert frames.runs["test_accuracy"].tolist() == pytest.approx([0.7, 0.85])
     assert frames.left_out == ()
-
-
-def test_one_row_per_client(frames):
     second = frames.clients[frames.clients["seed"] == 42]
     assert second["client"].tolist() == ["client-0", "client-1"]
     assert second["test_accuracy"].tolist() == [0.9, 0.8]
-
-
-def test_one_row_per_round_and_client_counted_from_1(frames):
     assert len(frames.rounds) == 3 * 2 + 2 * 2
     row = frames.rounds.query("seed == 10 and round == 2 and client == 'client-1'").iloc[0]
-    assert row["test_accuracy"] == 0.8
-    assert row["model_flops"] == 2_000_000_000
-    assert row["algorithm"] == "fedavg"
-
-
-def test_measurements_by_round_rank_and_collective(frames):
+    assert (row["test_accuracy"], row["model_flops"], row["algorithm"]) == (0.8, 2_000_000_000, "fedavg")
     assert frames.times["round_seconds"].tolist() == [1.0, 2.0, 3.0, 1.0, 2.0]
     assert frames.times["ranks"].tolist() == [2] * 5
     ranks = frames.ranks.query("seed == 42 and rank == 1")
     assert ranks["train_seconds"].tolist() == [0.25, 0.25]
     assert frames.collectives.groupby("run")["bytes"].sum().tolist() == [18_000_000, 12_000_000]
+    assert len(frames.tasks) == 0
 
 
 def test_of_rounds_in_two_attempts_the_newest_counts(tmp_path, make_rows):
-    with RunRecord.create(
-        tmp_path / "a", config={}, clients=["c"], rounds=2, partition={}, extra=FIELDS["accuracy"]
-    ) as record:
+    about = {"config": {}, "clients": ["c"], "rounds": 2, "partition": {}, "extra": FIELDS["accuracy"]}
+    with RunRecord.create(tmp_path / "a", **about) as record:
         for ranks, rounds in ((2, [0, 1]), (1, [1])):
             record.begin_attempt(rounds[0], ranks, ["Bcast"], {})
             for index in rounds:
@@ -57,14 +46,11 @@ def test_of_rounds_in_two_attempts_the_newest_counts(tmp_path, make_rows):
     assert frames.ranks[["round", "rank"]].to_numpy().tolist() == [[1, 0], [1, 1], [2, 0]]
 
 
-def test_what_cannot_be_read_is_named(tmp_path, make_run):
+def test_what_cannot_be_read_is_named_and_alone_an_error(tmp_path, make_run):
     make_run(tmp_path / "a", ACCURACY)
     frames = load(tmp_path / "a", tmp_path / "none")
     assert len(frames.runs) == 1
     assert len(frames.left_out) == 1 and "none: no such file or folder" in frames.left_out[0]
-
-
-def test_nothing_to_read_is_an_error(tmp_path):
     with pytest.raises(BadInput, match="none: no such file or folder"):
         load(tmp_path / "none")
 
@@ -97,10 +83,6 @@ def test_scores_over_all_clients_and_by_task(tmp_path, make_run, make_scored):
     ]
     assert set(frames.tasks["run"]) == {str(tmp_path / "b")}
     assert frames.runs["test_prc_auc"].tolist()[1] == 0.3125
-
-
-def test_without_tasks_there_is_an_empty_frame(frames):
-    assert len(frames.tasks) == 0
 
 
 def test_frames_say_what_they_hold_in_at_most_20_lines(tmp_path, make_run):

@@ -5,13 +5,28 @@ from fedmpi.config import locations
 from fedmpi.config.suite import CaseSettings, read
 from fedmpi.registry.check import build, check_suite
 
+PAPER = {"name": "gcfl", "protocol": "paper"}
+CHUNKS = {"name": "chunks", "seed": 5, "overlap": True}
+SYNTHETIC = {"name": "synthetic", "synthetic": {"nodes": [9, 15], "domains": 2}}
 
-def text(**settings):
-    return option_text(build("", CaseSettings("", settings)).case.config())
 
-
-def test_the_defaults_say_nothing():
-    assert text(dataset="gcfl/mix", rounds=7, seed=3, algorithm="fedprox") == ""
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"dataset": "gcfl/mix", "rounds": 7, "seed": 3, "algorithm": "fedprox"}, ""),  # defaults
+        ({"algorithm": PAPER}, "algorithm.protocol=paper"),  # what a protocol sets is a default under it
+        (
+            {"algorithm": {**PAPER, "combine": "average"}},
+            "algorithm.combine=average algorithm.protocol=paper",
+        ),
+        ({"dataset": "PROTEINS", "partition": CHUNKS}, "partition=chunks partition.overlap=true"),
+        ({"threads": 2, "checkpoint_seconds": 1.0, "link": {"megabits": 1.0}}, ""),  # how, not what
+        ({"kernels": "reference", "share": "all"}, "share=all"),
+        ({"dataset": SYNTHETIC}, "dataset.synthetic.domains=2 dataset.synthetic.nodes=[9,15]"),
+    ],
+)
+def test_settings_that_are_no_defaults_and_have_no_column(settings, options):
+    assert option_text(build("", CaseSettings("", settings)).case.config()) == options
 
 
 @pytest.mark.parametrize(
@@ -31,35 +46,15 @@ def test_table_3(case, options):
     assert option_text(configs[case]) == options
 
 
-def test_what_a_protocol_sets_is_not_listed():
-    assert text(algorithm={"name": "gcfl", "protocol": "paper"}) == "algorithm.protocol=paper"
-    paper_but_average = {"name": "gcfl", "protocol": "paper", "combine": "average"}
-    assert text(algorithm=paper_but_average) == "algorithm.combine=average algorithm.protocol=paper"
-
-
-def test_a_split_of_its_own_is_no_option():
-    chunks = {"name": "chunks", "seed": 5, "overlap": True}
-    assert text(dataset="PROTEINS", partition=chunks) == "partition=chunks partition.overlap=true"
-
-
-def test_how_it_is_computed_is_no_option():
-    assert text(threads=2, checkpoint_seconds=1.0, link={"megabits": 1.0}) == ""
-    assert text(kernels="reference", share="all") == "share=all"
-
-
-def test_settings_that_are_no_text():
-    synthetic = {"name": "synthetic", "synthetic": {"nodes": [9, 15], "domains": 2}}
-    assert text(dataset=synthetic) == "dataset.synthetic.domains=2 dataset.synthetic.nodes=[9,15]"
-
-
-def test_every_option_of_an_unknown_algorithm_counts():
-    config = {"dataset": {"name": "PROTEINS"}, "algorithm": {"name": "mine", "strength": 0.5}, "seed": 1}
-    assert option_text(config) == "algorithm.strength=0.5"
-
-
-def test_an_old_record_may_lack_settings():
-    config = {"dataset": {"name": "PROTEINS"}, "algorithm": {"name": "fedavg"}, "batch_size": 32}
-    assert option_text(config) == "batch_size=32"
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        ({"algorithm": {"name": "mine", "strength": 0.5}, "seed": 1}, "algorithm.strength=0.5"),  # unknown
+        ({"algorithm": {"name": "fedavg"}, "batch_size": 32}, "batch_size=32"),  # an old record lacks some
+    ],
+)
+def test_all_options_count_that_this_fedmpi_does_not_know(config, options):
+    assert option_text({"dataset": {"name": "PROTEINS"}, **config}) == options
 
 
 def test_options_by_key():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
-from fedmpi.analysis import energy, rows
+from fedmpi.analysis import costs, rows
 from fedmpi.client.constant import constants
 from fedmpi.config.locations import find
 from fedmpi.config.suite import read
@@ -33,10 +33,14 @@ SETTINGS = {"suite": "made-up", "name": "case", "partition": {"name": "chunks", 
 CASES = ["=1+1", "+1", "-1", "@x", "'=1", "'", "plain", "a=b", ""]
 
 
-def test_text_that_would_be_a_formula_is_marked_and_read_back(tmp_path):
-    path = tmp_path / "rows.csv"
+def written(path, made):
     with path.open("w", newline="") as stream:
-        rows.write(({"case": case, "test_loss": -0.5, **WHOLE} for case in CASES), stream)
+        rows.write(made, stream)
+    return path
+
+
+def test_text_that_would_be_a_formula_is_marked_and_read_back(tmp_path):
+    path = written(tmp_path / "rows.csv", ({"case": case, "test_loss": -0.5, **WHOLE} for case in CASES))
     with path.open(newline="") as stream:
         cells = [(row["case"], row["test_loss"]) for row in csv.DictReader(stream)]
     assert [case for case, _ in cells[:6]] == ["'=1+1", "'+1", "'-1", "'@x", "''=1", "''"]
@@ -47,12 +51,8 @@ def test_text_that_would_be_a_formula_is_marked_and_read_back(tmp_path):
 @pytest.fixture
 def stored(tmp_path):
     """Return a file of two whole rows, as lines without their ends."""
-    path = tmp_path / "rows.csv"
-    with path.open("w", newline="") as stream:
-        rows.write(
-            ({**WHOLE, "case": case, "test_loss": 0.5, "config_digest": "ab"} for case in "xy"), stream
-        )
-    return path
+    made = ({**WHOLE, "case": case, "test_loss": 0.5, "config_digest": "ab"} for case in "xy")
+    return written(tmp_path / "rows.csv", made)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,7 @@ def test_a_damaged_file_is_refused_with_its_line(stored, damage, reason):
 
 
 def test_a_further_metric_has_a_column_of_its_own(tmp_path):
-    path = tmp_path / "rows.csv"
-    with path.open("w", newline="") as stream:
-        rows.write([{**WHOLE, "spread": 0.25}, {**WHOLE, "case": "b"}], stream)
+    path = written(tmp_path / "rows.csv", [{**WHOLE, "spread": 0.25}, {**WHOLE, "case": "b"}])
     assert [row["spread"] for row in rows.read(path)] == ["0.25", ""]
 
 
@@ -115,17 +113,10 @@ def test_columns_of_an_older_fedmpi_are_renamed_by_a_script(tmp_path):
         rows.read(path)
     subprocess.run([sys.executable, ROOT / "results" / "new_columns.py", path], check=True)
     first, second, third = rows.read(path)
-    assert (first["metric"], first["score"], first["score_without_twins_as_published"]) == (
-        "accuracy",
-        "0.7",
-        "0.5",
-    )
-    assert (second["metric"], second["score"]) == ("rmse", "2.5")
-    assert (third["metric"], third["score"], third["test_graphs_without_twins"]) == (
-        "clustering_accuracy",
-        "0.6",
-        "",
-    )
+    assert [(each["metric"], each["score"]) for each in (first, second, third)] == [
+        ("accuracy", "0.7"), ("rmse", "2.5"), ("clustering_accuracy", "0.6")
+    ]  # fmt: skip
+    assert (first["score_without_twins_as_published"], third["test_graphs_without_twins"]) == ("0.5", "")
 
 
 def test_rows_are_added_and_blank_cells_filled_by_a_script(tmp_path):
@@ -136,18 +127,15 @@ def test_rows_are_added_and_blank_cells_filled_by_a_script(tmp_path):
         [{"case": "b", "score": 0.8}],
     ]
     for path, table in zip(paths, tables, strict=True):
-        with path.open("w", newline="") as stream:
-            rows.write(({**WHOLE, "config_digest": row["case"], **row} for row in table), stream)
+        written(path, ({**WHOLE, "config_digest": row["case"], **row} for row in table))
     script = [sys.executable, ROOT / "results" / "add_rows.py", known]
     subprocess.run([*script, new], check=True)
     found = [(row["case"], row["spread"], row["run_wall_seconds"]) for row in rows.read(known)]
     assert found == [("a", "0.5", "60"), ("b", "-0.25", "60")]
     before = known.read_bytes()
     refused = subprocess.run([*script, other], capture_output=True, text=True)
-    assert (refused.returncode, refused.stderr) == (
-        1,
-        "b, : score is 0.7 in the first file and 0.8 in the other\n",
-    )
+    words = "b, : score is 0.7 in the first file and 0.8 in the other\n"
+    assert (refused.returncode, refused.stderr) == (1, words)
     assert known.read_bytes() == before
 
 
@@ -179,7 +167,7 @@ def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run,
         for ranks in (1, 3)
     )
     assert [row["run_ranks"] for row in rows.client_rows(first)] == [1, 1]
-    monkeypatch.setattr(energy, "figures", lambda run: {"joules": 12.3456 if run is first else np.nan})
+    monkeypatch.setattr(costs, "energy", lambda run: {"joules": 12.3456 if run is first else np.nan})
     assert [row.get("run_joules") for run in (first, other) for row in rows.client_rows(run)] == [
         *[12.346, 12.346],
         *[None, None],
@@ -199,8 +187,7 @@ def test_constants_of_runs_that_did_not_record_them_are_filled_in_by_a_script(tm
         for client in clients
     ]
     made.append({**made[0], "config_digest": "0" * 64})
-    with path.open("w", newline="") as stream:
-        rows.write(made, stream)
+    written(path, made)
     command = [sys.executable, ROOT / "results" / "add_constants.py", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -4,26 +4,20 @@ import pytest
 
 from fedmpi.analysis.stored import read_run
 from fedmpi.errors import BadInput
-from fedmpi.store.record import RunRecord
-from tests.analysis.tasks import FIELDS
+from tests.analysis.tasks import begun, recorded
 
 
 @pytest.fixture
 def stored(tmp_path):
-    def make(config):
-        RunRecord.create(
-            tmp_path / "a", config=config, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
-        ).close()
-        return read_run(tmp_path / "a")
-
-    return make
+    return lambda config: read_run(begun(tmp_path / "a", config))
 
 
 def test_a_setting_that_is_missing_is_named_where_it_is_needed(stored):
     config = stored({"dataset": {"name": "PROTEINS"}}).config
     assert config.get("seed") is None
-    with pytest.raises(BadInput, match="a: its stored configuration has no seed, which this needs"):
-        config["seed"]
+    for table in (config, config | {"rounds": 3}):
+        with pytest.raises(BadInput, match="a: its stored configuration has no seed, which this needs"):
+            table["seed"]
     with pytest.raises(BadInput, match=r"has no dataset\.features, which this needs"):
         config["dataset"]["features"]
 
@@ -44,11 +38,6 @@ def test_a_setting_of_another_kind_is_refused(stored, config, words):
         stored(config)
 
 
-def test_a_setting_that_is_missing_is_named_beside_added_ones(stored):
-    with pytest.raises(BadInput, match="its stored configuration has no seed, which this needs"):
-        (stored({}).config | {"rounds": 3})["seed"]
-
-
 @pytest.mark.parametrize(
     ("provenance", "words"),
     [
@@ -59,10 +48,6 @@ def test_a_setting_that_is_missing_is_named_beside_added_ones(stored):
     ],
 )
 def test_a_provenance_of_another_kind_is_refused(tmp_path, provenance, words):
-    record = RunRecord.create(
-        tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
-    )
-    record.begin_attempt(0, 1, ["Allreduce"], provenance)
-    record.close()
+    recorded(tmp_path / "a", {}, ["c"], [], ranks=1, status="interrupted", provenance=provenance)
     with pytest.raises(BadInput, match=words):
         read_run(tmp_path / "a")

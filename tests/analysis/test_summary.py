@@ -123,3 +123,19 @@ def test_curves_are_means_over_the_clients_evaluated(tmp_path, make_run):
     assert np.array_equal(scores.curve(run.results, run.headline), expected, equal_nan=True)
     assert scores.rules(run.headline) == ("last round", "best by validation", "as published")
     assert scores.rules(SPREAD) == ("last round",)
+
+
+HOSTILE = np.array([True, True, False, False, False])
+
+
+@pytest.mark.parametrize(
+    ("group", "together", "exposed"),
+    [
+        ([0, 0, 0, 0, 0], 0.4, 1.0),  # nothing split
+        ([1, 1, 0, 0, 0], 1.0, 0.0),  # isolated together
+        ([1, 2, 0, 0, 0], 1.0, 0.0),  # each alone
+        ([0, 1, 0, 1, 2], 0.5, 2 / 3),
+    ],
+)
+def test_isolated_attackers_are_among_themselves(group, together, exposed):
+    assert scores.company(np.array(group), HOSTILE) == pytest.approx((together, exposed))

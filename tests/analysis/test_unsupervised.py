@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from fedmpi.analysis.rows import client_rows, read, write
 from fedmpi.analysis.summary import summarise
 from fedmpi.store.reader import load_run
@@ -20,55 +18,36 @@ rounds = 3
 """
 
 
-@pytest.fixture
-def run(fedmpi, tmp_path):
+def test_a_run_is_shown_everywhere_by_its_clusters_in_the_last_round(fedmpi, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE)
     done = fedmpi("run", tmp_path / "suite.toml", "--out", "runs")
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
-    return load_run(folder), done.stdout
+    run = load_run(folder)
+    last, f1 = (float(run.results[f"clustering_{name}"][-1]) for name in ("accuracy", "f1"))
+    assert summarise(run)["clustering_accuracy"] == last
+    assert f"clustering accuracy {last:.4f}" in done.stdout and f"{100 * last:.2f}" in done.stdout
+    assert "test acc" not in done.stdout
+    assert json.loads(fedmpi("report", folder, "--json").stdout)[0]["clustering_f1"] == f1
 
-
-def test_the_headline_is_the_last_rounds_clustering_accuracy(run, fedmpi):
-    record, printed = run
-    last = float(record.results["clustering_accuracy"][-1])
-    assert summarise(record)["clustering_accuracy"] == last
-    assert f"clustering accuracy {last:.4f}" in printed and f"{100 * last:.2f}" in printed
-    assert "test acc" not in printed
-    shown = json.loads(fedmpi("report", record.folder, "--json").stdout)
-    assert shown[0]["clustering_f1"] == float(record.results["clustering_f1"][-1])
-
-
-def test_rows_have_the_scores_of_the_whole_run(run, tmp_path):
-    rows = client_rows(run[0])
     with (tmp_path / "rows.csv").open("w") as stream:
-        write(rows, stream)
+        write(client_rows(run), stream)
     found = read(tmp_path / "rows.csv")
     assert len(found) == 4
-    last = run[0].results["clustering_accuracy"][-1]
     assert {(row["metric"], float(row["score"])) for row in found} == {("clustering_accuracy", last)}
+    assert "clustering accuracy" in fedmpi("compare", folder, folder).stdout
 
+    shown = fedmpi("report", folder, "--markdown").stdout
+    assert f"| {100 * last:.2f} |" in shown and f"| {100 * f1:.2f} |" in shown
+    assert "test accuracy" not in shown and "nan" not in shown  # no empty columns
 
-def test_two_runs_compare_by_their_clusters(run, fedmpi):
-    shown = fedmpi("compare", run[0].folder, run[0].folder).stdout
-    assert "clustering accuracy" in shown
-
-
-def test_the_page_has_the_clusters_and_no_empty_curves(run, fedmpi, tmp_path):
-    assert fedmpi("report", run[0].folder, "--html", "page.html").returncode == 0
+    assert fedmpi("report", folder, "--html", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "clustering accuracy %" in page and "Clustering accuracy" in page
     assert "The same prediction for every example would score" in page
-    assert "Validation accuracy" not in page and "Test accuracy in numbers" not in page
-    assert f"has a clustering accuracy of {100 * run[0].results['clustering_accuracy'][-1]:.2f} %" in page
+    assert "Validation accuracy" not in page and "Test accuracy in numbers" not in page  # no empty curves
+    assert f"has a clustering accuracy of {100 * last:.2f} %" in page
     assert "nan %" not in page
-
-
-def test_markdown_has_the_clusters_and_no_empty_columns(run, fedmpi):
-    shown = fedmpi("report", run[0].folder, "--markdown").stdout
-    accuracy, f1 = (100 * run[0].results[f"clustering_{name}"][-1] for name in ("accuracy", "f1"))
-    assert f"| {accuracy:.2f} |" in shown and f"| {f1:.2f} |" in shown
-    assert "test accuracy" not in shown and "nan" not in shown
 
 
 METHODS = """

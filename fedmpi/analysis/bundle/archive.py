@@ -65,16 +65,9 @@ class Archive:
         """Turn whatever an archive of anybody's bytes ends in into one line."""
         try:
             yield
-        except BadInput as error:
+        except (BadInput, *_OF_BYTES, OSError) as error:
             self._stack.close()
-            raise BadInput(f"{self._path}: {error}") from error
-        except _OF_BYTES as error:
-            self._stack.close()
-            detail = str(error).partition("\n")[0]
-            raise BadInput(f"{self._path}: no bundle, or a damaged one ({detail})") from error
-        except OSError as error:
-            self._stack.close()
-            raise BadInput(f"{self._path}: cannot read it ({error.strerror or error})") from error
+            raise BadInput(f"{self._path}: {_line(error)}") from error
 
     def _members(self) -> dict[str, tarfile.TarInfo]:
         found: dict[str, tarfile.TarInfo] = {}
@@ -123,6 +116,16 @@ class Archive:
             with stream:
                 while piece := stream.read(_PIECE):
                     yield piece
+
+
+def _line(error: Exception) -> str:
+    """Return what an error says of the archive."""
+    if isinstance(error, BadInput):
+        return str(error)
+    if isinstance(error, _OF_BYTES):
+        detail = str(error).partition("\n")[0]
+        return f"no bundle, or a damaged one ({detail})"
+    return f"cannot read it ({getattr(error, 'strerror', '') or error})"
 
 
 class _Bounded(io.RawIOBase):

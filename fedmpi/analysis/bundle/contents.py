@@ -23,13 +23,8 @@ from fedmpi.store.stored import Stored
 
 FORMAT = 2
 """Its table names the metric of each run; that of format 1 had columns of accuracy."""
-INDEX, SUITE, SYSTEMS, CLIENTS, README = (
-    "bundle.json",
-    "suite.toml",
-    "systems.json",
-    "tables/clients.csv",
-    "README.md",
-)
+INDEX, SUITE, README = "bundle.json", "suite.toml", "README.md"
+SYSTEMS, CLIENTS = "systems.json", "tables/clients.csv"
 
 ENDED = ("complete", "diverged")
 """Statuses of runs in a bundle. A run that diverges does so every time; the table has no row of it."""
@@ -123,9 +118,8 @@ def incompleteness(
     Settings that the record does not know are those of a later fedmpi and count as its defaults.
     """
     lines = [f"case {name}: not in the bundle" for name in wanted if name not in found]
-    for name, config in wanted.items():
-        other = [] if name not in found else _differences(config, found[name])
-        if other:
+    for name in (name for name in wanted if name in found):
+        if other := _differences(wanted[name], found[name]):
             lines.append(f"case {name}: other settings than the suite's ({', '.join(other)})")
     return lines
 
@@ -179,14 +173,12 @@ def read_index(text: bytes) -> Index:
     try:
         index = json.loads(text)
         version = index.get("format") if isinstance(index, dict) else None
-        if isinstance(version, int) and version > FORMAT:
-            raise BadInput(f"a bundle of format {version}, this fedmpi reads up to {FORMAT}; update fedmpi")
-        if isinstance(version, int) and version < FORMAT:
-            raise BadInput(f"a bundle of format {version}, its table has older columns; pack its runs again")
-        return Index.model_validate(index)
-    except BadInput:
-        raise
+        if not isinstance(version, int) or version == FORMAT:
+            return Index.model_validate(index)
     except ValidationError as error:
         raise BadInput(f"{INDEX} is not the index of a bundle ({stored.in_words(error)})") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{INDEX} is not the index of a bundle") from error
+    later = f"this fedmpi reads up to {FORMAT}; update fedmpi"
+    why = later if version > FORMAT else "its table has older columns; pack its runs again"
+    raise BadInput(f"a bundle of format {version}, {why}")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,8 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     if not runs:
         raise BadInput("; ".join([*problems, "no complete run to pack"]))
     if len(names) > 1:
-        raise BadInput(
-            f"a bundle holds one suite, these runs are of {', '.join(names)}; pack them one by one"
-        )
+        several = ", ".join(names)
+        raise BadInput(f"a bundle holds one suite, these runs are of {several}; pack them one by one")
     suite = suite or suite_file(paths, runs, names[0])
     if suite is None:
         notes.append(f"suite {names[0] or '(none)'}: no such file here, so nobody knows what is missing")
@@ -119,17 +119,14 @@ def _write(target: Path, runs: list[Run], name: str, suite: Path | None) -> None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tarfile.open(scratch, "w:gz", compresslevel=6) as archive:
-            _fill(_Archive(archive, _stem(target)), runs, name, suite)
+            stem = target.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz")
+            _fill(_Archive(archive, stem or "bundle"), runs, name, suite)
         os.replace(scratch, target)
     except OSError as error:
         raise BadInput(f"{target}: cannot write it ({error.strerror})") from error
     finally:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
-
-
-def _stem(target: Path) -> str:
-    return target.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz") or "bundle"
 
 
 def _ended(paths: list[Path], problems: list[str], left_out: list[str]) -> list[Run]:
@@ -156,11 +153,6 @@ def _compare(suite: Path, runs: list[Run], problems: list[str], notes: list[str]
     problems += contents.incompleteness(wanted, {contents.place_of(run): run.config for run in runs})
 
 
-def _plain(path: Path) -> bytes:
-    with disk.open_plain(path) as stream:
-        return stream.read()
-
-
 def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> None:
     table, systems, cases = [], [], []
     for run in runs:
@@ -168,7 +160,8 @@ def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> 
         table += contents.rows_of(run)
         systems.append((case, contents.system_of(run)))
         cases.append({"case": case, "config_digest": run.config_digest, "rounds": run.rounds})
-        archive.add(f"runs/{case}/{runfile.NAME}", _plain(run.folder / runfile.NAME))
+        with disk.open_plain(run.folder / runfile.NAME) as stream:
+            archive.add(f"runs/{case}/{runfile.NAME}", stream.read())
     archive.add(contents.CLIENTS, contents.clients_csv(table).encode())
     archive.add(contents.SYSTEMS, contents.systems_json(systems).encode())
     if suite is not None:
@@ -192,17 +185,13 @@ def suite_file(paths: Sequence[Path], runs: Sequence[Run], name: str) -> Path | 
     In this order: a file among `paths`; the file that the runs were started with, seen from here or from
     a folder above them; the bundled suite of that name.
     """
-    for path in paths:
-        if path.suffix == ".toml" and path.is_file():
-            return path
-    for run in runs[:1]:
-        for path in _started_with(run):
-            if _is_suite(path, name):
-                return path
-    try:
+    given = (path for path in paths if path.suffix == ".toml" and path.is_file())
+    started = (path for run in runs[:1] for path in _started_with(run) if _is_suite(path, name))
+    if found := next(chain(given, started), None):
+        return found
+    with suppress(BadInput):
         return locations.find(name)
-    except BadInput:
-        return None
+    return None
 
 
 def _started_with(run: Run) -> Iterator[Path]:

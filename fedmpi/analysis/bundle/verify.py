@@ -113,11 +113,8 @@ class _Verification:
 
     def _record(self, path: str) -> Run:
         file = self._folder / runfile.NAME
-        try:
-            self._archive.unpack(path, file)
-            return load_run(file)
-        finally:
-            file.unlink(missing_ok=True)
+        self._archive.unpack(path, file)
+        return load_run(file)
 
     def _completeness(self, found: Mapping[str, Mapping[str, Any]]) -> None:
         if contents.SUITE not in self._members:
@@ -138,18 +135,17 @@ class _Verification:
         text = self._text(contents.CLIENTS)
         if text is None:
             return
-        stored = _rows(text)
-        followed = _rows(contents.clients_csv(table))
+        stored, followed = _rows(text), _rows(contents.clients_csv(table))
         wrong = []
         if len(stored) != len(followed):
-            wrong.append(f"{contents.CLIENTS}: {len(stored)} rows, the records give {len(followed)}")
+            wrong.append(f"{len(stored)} rows, the records give {len(followed)}")
         for ours, theirs in zip(stored, followed, strict=False):
             for column in ours.keys() & theirs.keys() - set(_LOCAL):
                 if ours[column] != theirs[column]:
                     place = f"{theirs.get('case')}, {theirs.get('client')}, {column}"
-                    values = f"{ours[column]!r}, the record gives {theirs[column]!r}"
-                    wrong.append(f"{contents.CLIENTS}: {place}: {values}")
-        self._say(f"{contents.CLIENTS}: {len(stored)} rows follow from the records", sorted(wrong))
+                    wrong.append(f"{place}: {ours[column]!r}, the record gives {theirs[column]!r}")
+        lines = sorted(f"{contents.CLIENTS}: {line}" for line in wrong)
+        self._say(f"{contents.CLIENTS}: {len(stored)} rows follow from the records", lines)
 
     def _systems(self, found: Sequence[tuple[str, dict[str, Any]]]) -> None:
         text = self._text(contents.SYSTEMS)

@@ -104,7 +104,7 @@ def compare(
     groups = grouped(found, lambda each: each.case)
     cases = tuple(_case(names, pairs, limits) for names, pairs in groups.items())
     counted = [each for case in cases for each in _counted(case.pairs)]
-    speedy = [each for case in cases if not case.invalid for each in _counted(case.pairs)]
+    speedy = _speedy(cases)
     unit = unit_of(counted)
     overall = _alike(cases, _merged(ratios(counted, unit), ratios(speedy, unit)))
     return Comparison(first, second, cases, overall, tuple(left_out), _checks(cases, overall, limits))
@@ -120,6 +120,11 @@ def _unfinished(each: Pair) -> list[str]:
 
 def _counted(pairs: Sequence[Pair]) -> list[Pair]:
     return [each for each in pairs if each.first.status == each.second.status == "complete"]
+
+
+def _speedy(cases: Sequence[CaseResult]) -> list[Pair]:
+    """Return the pairs whose speed counts."""
+    return [each for case in cases if not case.invalid for each in _counted(case.pairs)]
 
 
 def _case(names: tuple[str, str], pairs: Sequence[Pair], limits: Limits) -> CaseResult:
@@ -144,9 +149,9 @@ def _alike(cases: Sequence[CaseResult], found: Sequence[Ratio]) -> tuple[Ratio, 
 def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
     """Return why the second side's runs of a case are no valid results."""
     lines = []
-    broken = [each for each in pairs if each.second.status != "complete"]
+    broken = [each.second.status for each in pairs if each.second.status != "complete"]
     if broken:
-        states = ", ".join(dict.fromkeys(each.second.status for each in broken))
+        states = ", ".join(dict.fromkeys(broken))
         lines.append(f"{len(broken)} of {len(pairs)} runs are not complete ({states})")
     counted = _counted(pairs)
     if all(each.refused for each in counted or pairs):
@@ -154,15 +159,12 @@ def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
     elif not counted and not broken:
         lines.append("no counterpart is complete")
     if limits.target is not None:
-        short = sum(not each.second.reached for each in counted)
-        if short:
+        if short := sum(not each.second.reached for each in counted):
             lines.append(f"{short} of {len(counted)} runs never reached the target {limits.target:g}")
         return lines
     judged = [each for each in counted if not each.refused]
-    for metric in _headlines(judged):
-        first, second = _means(judged, metric)
-        lines += filter(None, [too_bad(metric, limits.tolerance, first, second)])
-    return lines
+    said = [too_bad(metric, limits.tolerance, *_means(judged, metric)) for metric in _headlines(judged)]
+    return lines + list(filter(None, said))
 
 
 def _headlines(pairs: Sequence[Pair]) -> list[Metric]:
@@ -173,18 +175,15 @@ def _headlines(pairs: Sequence[Pair]) -> list[Metric]:
 def _means(pairs: Sequence[Pair], metric: Metric) -> tuple[float, float]:
     """Return both sides' means over the pairs judged by a metric; NaN if a run lacks it."""
     chosen = [each for each in pairs if each.first.metrics[0] == metric]
-    name = metric.field()
-    sides = [[getattr(each, side).figures.get(name, math.nan) for each in chosen] for side in _SIDES]
-    return float(np.mean(sides[0])), float(np.mean(sides[1]))
-
-
-_SIDES = ("first", "second")
+    sides = [each.first for each in chosen], [each.second for each in chosen]
+    first, second = (np.mean([run.figures.get(metric.field(), math.nan) for run in side]) for side in sides)
+    return float(first), float(second)
 
 
 def _checks(cases: Sequence[CaseResult], overall: Sequence[Ratio], limits: Limits) -> tuple[Check, ...]:
     checks = []
     if limits.slower is not None or limits.less_accurate is not None:
-        wrong = [f"{case.dataset}, {case.algorithm}: {line}" for case in cases for line in case.invalid]
+        wrong = [f"{_named(case)}{line}" for case in cases for line in case.invalid]
         checks += [Check(False, f"INVALID: {line}") for line in wrong]
     by_name = {each.merit.name: each for each in overall if each.flagged < each.pairs}
     if limits.slower is not None:
@@ -205,7 +204,7 @@ def _slower(found: Ratio | None, limit: float, cases: Sequence[CaseResult]) -> C
 
 def _no_pair(cases: Sequence[CaseResult]) -> str:
     """Return why no speed can be judged; where it is for the ranks, what allows these."""
-    pairs = [each for case in cases if not case.invalid for each in _counted(case.pairs)]
+    pairs = _speedy(cases)
     ranks = bool(pairs) and all(each.first.ranks != each.second.ranks for each in pairs)
     advice = " (--any-ranks allows other numbers of ranks)" if ranks else ""
     return f"no valid pair that is like for like{advice}"

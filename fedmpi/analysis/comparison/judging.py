@@ -34,10 +34,8 @@ class Allowance:
     def check(self, judged: Metric) -> None:
         """Raise BadInput where points are allowed of a score that has none."""
         if self.unit == "points" and not judged.bounded:
-            raise BadInput(
-                f"{self.given}: {judged.title} has no points; give a percentage of the reference's, such as "
-                "1%, or a number in the labels' unit"
-            )
+            advice = "give a percentage of the reference's, such as 1%, or a number in the labels' unit"
+            raise BadInput(f"{self.given}: {judged.title} has no points; {advice}")
 
     def of(self, reference: float) -> float:
         """Return the largest loss beside a reference's value."""
@@ -50,22 +48,17 @@ class Allowance:
         return f"{judged.scale * self.amount:g}"
 
 
-def default_allowance(judged: Metric) -> Allowance:
-    """Return a point; of a score in the labels' unit 1 % of the reference's."""
-    return Allowance(0.01, "points" if judged.bounded else "relative")
-
-
 def too_bad(judged: Metric, allowed: Allowance | None, first: float, second: float) -> str:
     """Return in words why the second value is too bad beside the first; empty if it is not.
 
     Parameters
     ----------
     allowed : Allowance or None
-        None: `default_allowance`.
+        None: a point; of a score in the labels' unit 1 % of the reference's.
     first, second : float
         A NaN is never good enough.
     """
-    allowed = allowed or default_allowance(judged)
+    allowed = allowed or Allowance(0.01, "points" if judged.bounded else "relative")
     most, loss = allowed.of(first), judged.sign * (first - second)
     if math.isnan(loss):
         return f"no {judged.title} of both sides, so none to judge by"

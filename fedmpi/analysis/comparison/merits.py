@@ -168,33 +168,23 @@ def _has(pair: Pair, merit: Merit) -> bool:
 
 
 def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int, unit: Unit) -> Ratio:
-    groups = [
-        np.array([_both(each, merit) for each in group]) for group in grouped(pairs, unit.mark).values()
-    ]
+    units = grouped(pairs, unit.mark).values()
+    groups = [np.array([_both(each, merit) for each in members]) for members in units]
     values = np.array([group.mean(axis=0) for group in groups])
     gap = estimate(values[:, 1] - values[:, 0])
-    first, second = (float(mean) for mean in values.mean(axis=0))
     logs = Estimate(math.nan if values.any() else 0.0, count=gap.count)
     if all((group > 0).all() for group in groups):
         logs = estimate([np.log(group[:, 1] / group[:, 0]).mean() for group in groups])
     ratio, wide = math.exp(logs.mean), math.exp(_half(logs))
     decisive = gap if merit.kind == ACCURACY or math.isnan(ratio) else logs
     verdict = decisive.verdict(merit.better == "higher", counted=merit.kind != ACCURACY, of=unit.name)
+    if flagged == len(pairs):
+        verdict = "not like for like"
+    first, second = map(float, values.mean(axis=0))
     return Ratio(
-        merit,
-        first,
-        second,
-        ratio,
-        ratio / wide,
-        ratio * wide,
-        gap.mean,
-        _half(gap),
-        len(pairs),
-        flagged,
-        unit.name,
-        gap.count,
-        "not like for like" if flagged == len(pairs) else verdict,
-    )
+        merit, first, second, ratio, ratio / wide, ratio * wide, gap.mean, _half(gap),
+        len(pairs), flagged, unit.name, gap.count, verdict,
+    )  # fmt: skip
 
 
 def _both(pair: Pair, merit: Merit) -> list[float]:

@@ -89,8 +89,7 @@ def read_side(path: Path, target: float | None, complaints: list[str]) -> Side:
         complaints.append(str(error))
         return Side(str(path), ())
     found = without_copies(each_run([path], complaints), complaints)
-    runs = tuple(_outcome(run, root, target) for run in found)
-    return Side(str(path), runs)
+    return Side(str(path), tuple(_outcome(run, root, target) for run in found))
 
 
 def split(sides: Sequence[Side], by: str, reference: str | None) -> list[Side]:
@@ -166,9 +165,5 @@ def described(side: Side) -> str:
     parts.append(f"{', '.join(map(str, ranks)) or 'no'} rank{'s' * (ranks != [1])}")
     for name in ("processor", "hosts", "MPI", "device", "commit"):
         values = sorted({run.system.get(name, "-") for run in side.runs})
-        parts.append(values[0] if len(values) == 1 else f"{len(values)} kinds of {name}" if values else "")
-    return ", ".join(_distinct(parts))
-
-
-def _distinct(parts: Sequence[str]) -> list[str]:
-    return [part for part in dict.fromkeys(parts) if part not in ("", "-")]
+        parts += values if len(values) < 2 else [f"{len(values)} kinds of {name}"]
+    return ", ".join(part for part in dict.fromkeys(parts) if part not in ("", "-"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from fedmpi.analysis.cells import key
+from fedmpi.analysis.cells import grouped, key
 from fedmpi.analysis.comparison.outcomes import Outcome, Side
 from fedmpi.analysis.summary import setting
 from fedmpi.store.schema import config_differences
@@ -132,12 +132,10 @@ def _matched(
 
     The number says which one of several it is.
     """
-    groups: dict[str, tuple[list[Outcome], list[Outcome]]] = {}
-    for side, runs in enumerate((left, right)):
-        for run in runs:
-            groups.setdefault(mark(run), ([], []))[side].append(run)
     found: list[tuple[int, Outcome, Outcome]] = []
-    for ours, theirs in groups.values():
+    counterparts = grouped(right, mark)
+    for shared, ours in grouped(left, mark).items():
+        theirs = counterparts.get(shared, [])
         if repeats or len(ours) == len(theirs) == 1:
             found += zip(count(), ours, theirs, strict=False)
     return found
@@ -146,24 +144,19 @@ def _matched(
 def _pair(first: Outcome, second: Outcome, by: str | None, any_ranks: bool) -> Pair:
     subject = _subject(first.config, second.config, by)
     reasons = [*_data_reasons(first, second), *_setting_reasons(first.config, second.config, subject)]
-    stated = []
-    if first.ranks != second.ranks:
-        shown = " -> ".join("+".join(map(str, run.ranks)) or "none" for run in (first, second))
-        if any_ranks:
-            stated.append(f"ranks: {shown}")
-        else:
-            reasons.append(Reason(f"other number of ranks ({shown})", (SPEED,)))
+    stated, ranks = [], " -> ".join("+".join(map(str, run.ranks)) or "none" for run in (first, second))
+    if first.ranks != second.ranks and any_ranks:
+        stated.append(f"ranks: {ranks}")
+    elif first.ranks != second.ranks:
+        reasons.append(Reason(f"other number of ranks ({ranks})", (SPEED,)))
     stated += [
         line
         for name in dict.fromkeys((*subject, *_SYSTEM))
         for line in _differences(first.config, second.config, name)
         if not line.startswith("algorithm.") and not _new_file(first, second, name)
     ]
-    stated += [
-        f"{name}: {first.system[name]} -> {second.system.get(name, '-')}"
-        for name in first.system
-        if first.system[name] != second.system.get(name, "-")
-    ]
+    systems = ((name, value, second.system.get(name, "-")) for name, value in first.system.items())
+    stated += [f"{name}: {ours} -> {theirs}" for name, ours, theirs in systems if ours != theirs]
     return Pair(first, second, tuple(reasons), tuple(stated))
 
 
@@ -197,8 +190,7 @@ def _setting_reasons(
     reasons = []
     apart = {*_APART, *_SYSTEM, *subject, "partition", "dataset"}
     for name in sorted({*first, *second} - apart):
-        lines = _differences(first, second, name)
-        if lines:
+        if lines := _differences(first, second, name):
             text, spoils = _WHY.get(name, ("other settings", _ALL))
             reasons.append(Reason(f"{text} ({', '.join(lines)})", spoils))
     return reasons

@@ -102,12 +102,6 @@ def _accelerators(provenance: Mapping[str, Any]) -> int:
 
 
 def _line(time: float, kind: Kind, key: str, value: Any = None, **metadata: Any) -> str:
-    body = {
-        "namespace": "",
-        "time_ms": round(1000 * time),
-        "event_type": kind,
-        "key": key,
-        "value": value,
-        "metadata": {"file": "fedmpi", "lineno": 0, **metadata},
-    }
+    body = {"namespace": "", "time_ms": round(1000 * time), "event_type": kind, "key": key, "value": value}
+    body["metadata"] = {"file": "fedmpi", "lineno": 0, **metadata}
     return f":::MLLOG {json.dumps(body)}"

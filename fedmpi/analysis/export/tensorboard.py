@@ -60,10 +60,8 @@ def scalars(run: Run) -> Iterator[Scalar]:
         found = {tag: float(values[number]) for tag, values in by_round.items()}
         found["clusters"] = float(len(set(run.results["group"][number].tolist())))
         for place, client in enumerate(run.clients):
-            found |= {
-                f"clients/{client}/{tag}": float(run.results[name][number, place])
-                for tag, name in by_client.items()
-            }
+            of_client = {tag: run.results[name][number, place] for tag, name in by_client.items()}
+            found |= {f"clients/{client}/{tag}": float(value) for tag, value in of_client.items()}
         for tag, value in found.items():
             if not math.isnan(value):
                 yield tag, number + 1, float(time), value
@@ -125,17 +123,14 @@ def _varint(value: int) -> bytes:
     return bytes([*parts, value])
 
 
-def _table() -> list[int]:
-    """Return the CRC-32C of each byte (Castagnoli's polynomial, bits reversed)."""
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
+def _of_byte(byte: int) -> int:
+    """Return the CRC-32C of a byte (Castagnoli's polynomial, bits reversed)."""
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
 
 
-_TABLE = _table()
+_TABLE = [_of_byte(byte) for byte in range(256)]
 
 
 def crc32c(data: bytes) -> int:

@@ -119,13 +119,11 @@ def picture(
     kind: Kind,
     runs: Sequence[Run],
     options: BaseModel,
-    source: DataSource | None,
-    notes: Sequence[str],
-    image: Path,
-) -> None:
-    """Draw runs, with `notes` added to the caption, and write the image.
-
-    The bytes depend on the runs, the options and the version of matplotlib only.
+    source: DataSource | None = None,
+    notes: Sequence[str] = (),
+    image: Path | None = None,
+) -> Figure:
+    """Return the picture of runs, with `notes` added to the caption.
 
     Parameters
     ----------
@@ -134,12 +132,13 @@ def picture(
         Complete ones.
     options : BaseModel
         Of the kind.
-    source : DataSource or None
+    source : DataSource, optional
         Where a kind finds the graphs, if it needs them.
-    notes : sequence of str
+    notes : sequence of str, optional
         Sentences for the caption.
-    image : Path
-        Its ending is the format.
+    image : Path, optional
+        Where to write it; the ending is the format. The bytes depend on the runs, the options and the
+        version of matplotlib only.
 
     Raises
     ------
@@ -149,25 +148,13 @@ def picture(
     """
     from fedmpi.analysis.figures import style
 
-    with style.applied():
-        style.save(drawn(kind, runs, options, source, notes), image)
-
-
-def drawn(
-    kind: Kind,
-    runs: Sequence[Run],
-    options: BaseModel,
-    source: DataSource | None = None,
-    notes: Sequence[str] = (),
-) -> Figure:
-    """Return the picture that `picture` writes; the arguments are its."""
-    from fedmpi.analysis.figures import style
-
     _refuse_unfit(runs)
     with style.applied():
         figure = kind.draw(runs, options, source)
         for note in notes:
             style.add_caption(figure, note)
+        if image is not None:
+            style.save(figure, image)
     return figure
 
 
@@ -178,7 +165,5 @@ def _refuse_unfit(runs: Sequence[Run]) -> None:
         if run.status != "complete":
             raise BadInput(f"{run.folder}: {run.status}, not complete; finish it first or leave it out")
         if run.numerics_version != runs[0].numerics_version:
-            versions = (
-                f"numerics version {run.numerics_version}, {runs[0].folder} of {runs[0].numerics_version}"
-            )
-            raise BadInput(f"{run.folder} is of {versions}; a figure shows runs of one version")
+            other = f"{runs[0].folder} of {runs[0].numerics_version}; a figure shows runs of one version"
+            raise BadInput(f"{run.folder} is of numerics version {run.numerics_version}, {other}")

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedmpi.analysis.figures import KindOptions, style
+from fedmpi.analysis.figures import KindOptions as Options
+from fedmpi.analysis.figures import style
 from fedmpi.analysis.names import COLOURS
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import Array
-
-
-class Options(KindOptions):
-    """``client-costs`` has no options."""
 
 
 class Costs(NamedTuple):
@@ -54,30 +52,30 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     if len({each.ranks for each in of_runs}) > 1:
         raise BadInput("client-costs: runs on different numbers of ranks do not compare; name those of one")
     numbers = sorted({each.clients for each in of_runs})
-    found = [
-        Costs(*np.median([each for each in of_runs if each.clients == number], axis=0)) for number in numbers
-    ]
-    figure, axes = style.panels(3, 3, height=2.4)
-    contents = (
-        ("ms per client and round", {"wall-clock": "wall_ms", "CPU time, all ranks": "cpu_ms"}),
-        ("kB per round", {"by one client": "client_kb", "collectives of a rank": "payload_kb"}),
-        ("peak memory, GB", {"rank 0": "server_gb", "largest other rank": "worker_gb"}),
-    )
-    for axis, (title, lines) in zip(axes, contents, strict=True):
+    alike = ([each for each in of_runs if each.clients == number] for number in numbers)
+    found = [Costs(*np.median(members, axis=0)) for members in alike]
+
+    def panel(axis: Axes, lines: Mapping[str, str]) -> None:
         for place, (label, field) in enumerate(lines.items()):
             values = [getattr(each, field) for each in found]
             axis.plot(numbers, values, marker=style.MARKERS[place], color=COLOURS[place], label=label)
-        axis.set_xscale("log")
+        axis.set(xlabel="clients", xscale="log")
         axis.set_xticks(numbers, [f"{each:,}" for each in numbers])
         axis.minorticks_off()
         axis.set_ylim(bottom=0)
-        axis.set(xlabel="clients", title=title)
         axis.legend()
-    style.add_caption(
-        figure,
-        f"{of_runs[0].ranks} ranks, of which one serves; medians over rounds without the first.",
-    )
-    return figure
+
+    figure, _ = style.draw_panels(_PANELS, panel, columns=3, height=2.4)
+    text = f"{of_runs[0].ranks} ranks, of which one serves; medians over rounds without the first."
+    return style.add_caption(figure, text)
+
+
+_PANELS: Sequence[tuple[str, Mapping[str, str]]] = (
+    ("ms per client and round", {"wall-clock": "wall_ms", "CPU time, all ranks": "cpu_ms"}),
+    ("kB per round", {"by one client": "client_kb", "collectives of a rank": "payload_kb"}),
+    ("peak memory, GB", {"rank 0": "server_gb", "largest other rank": "worker_gb"}),
+)
+"""Fields of `Costs` by heading and label."""
 
 
 def costs(run: Run) -> Costs:

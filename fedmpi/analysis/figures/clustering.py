@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,16 +95,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.tick_params(labelbottom=True)
         axis.set_xlabel(_across_label(options))
     counts = {len(values) for curve in drawn for values in curve.points.values()}
-    style.add_caption(figure, f"{_caption(counts, each_own, options)}{_DOTTED * dotted}.")
-    return figure
+    return style.add_caption(figure, f"{_caption(counts, each_own, options)}{_DOTTED * dotted}.")
 
 
 def _shared_panels(panels: _Panels, options: Options) -> _Drawn:
     """Return a panel per dataset with all its methods."""
-    figure, axes = style.panels(len(panels), height=3.0)
-    for axis, (heading, curves) in zip(axes, panels, strict=True):
-        _panel(axis, curves, options)
-        axis.set_title(heading)
+    figure, axes = style.draw_panels(panels, partial(_panel, options=options), height=3.0)
     style.add_legend(figure, axes)
     return figure, [(axis, curves[0].first) for axis, (_, curves) in zip(axes, panels, strict=True)]
 
@@ -112,15 +109,13 @@ def _own_panels(panels: _Panels) -> _Drawn:
     """Return a panel per dataset and method: its mean and range, in grey the means of the others."""
     named = [(heading, titled(curves, lambda curve: curve.name)) for heading, curves in panels]
     wanted = [(heading, label, curve) for heading, lines in named for label, (curve,) in lines]
-    figure, axes = style.panels(
-        len(wanted), columns=_COLUMNS, height=1.6, sharex=True, sharey=len(panels) == 1
-    )
+    layout: dict[str, Any] = {"sharex": True, "sharey": len(panels) == 1}
+    figure, axes = style.panels(len(wanted), columns=_COLUMNS, height=1.6, **layout)
     of_dataset = dict(panels)
     for axis, (heading, label, curve) in zip(axes, wanted, strict=True):
         for other in of_dataset[heading]:
-            axis.plot(*_means(other), color=_OTHERS, linewidth=0.6, gid="others")
-        places, mean = _means(curve)
-        low, high = ([float(take(values)) for values in curve.points.values()] for take in (np.min, np.max))
+            axis.plot(*_summary(other)[:2], color=_OTHERS, linewidth=0.6, gid="others")
+        places, mean, low, high = _summary(curve)
         axis.fill_between(places, low, high, color=COLOURS[0], alpha=0.2, linewidth=0)
         axis.plot(places, mean, color=COLOURS[0], linewidth=1.6)
         title = label if len(panels) == 1 else f"{heading}: {label}"
@@ -185,28 +180,26 @@ def _across(run: Run, by: str) -> float:
     return float(value)
 
 
-def _means(curve: _Curve) -> tuple[list[float], list[float]]:
-    """Return places and means of a curve."""
-    return list(curve.points), [float(np.mean(values)) for values in curve.points.values()]
+def _summary(curve: _Curve) -> list[list[float]]:
+    """Return places of a curve, and its means, minima and maxima there."""
+    found = [[float(take(values)) for values in curve.points.values()] for take in (np.mean, np.min, np.max)]
+    return [list(curve.points), *found]
 
 
 def _panel(axis: Axes, curves: Sequence[_Curve], options: Options) -> None:
     for number, (label, (curve,)) in enumerate(titled(curves, lambda curve: curve.name)):
-        places, mean = _means(curve)
-        low, high = ([float(take(values)) for values in curve.points.values()] for take in (np.min, np.max))
+        places, mean, low, high = _summary(curve)
         again, place = divmod(number, len(COLOURS))
         colour, dashes = COLOURS[place], style.DASHES[again % len(style.DASHES)]
         marker = "" if options.by == "round" else style.MARKERS[(number + again) % len(style.MARKERS)]
-        width = 2.2 - 1.3 * number / max(
-            len(curves) - 1, 1
-        )  # who is drawn first shows beneath an equal curve
+        width = 2.2 - 1.3 * number / max(len(curves) - 1, 1)  # the first shows beneath an equal curve
         axis.plot(places, mean, label=label, color=colour, linestyle=dashes, marker=marker, linewidth=width)
         axis.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
     axis.set_xlabel(_across_label(options))
-    if options.by == "round":
-        _round_ticks(axis, max(place for curve in curves for place in curve.points))
-        return
     across = sorted({place for curve in curves for place in curve.points})
+    if options.by == "round":
+        _round_ticks(axis, across[-1])
+        return
     if options.by != "emd" and across[0] > 0 and across[-1] / across[0] >= _DECADES:
         axis.set_xscale("log")
         axis.minorticks_off()

@@ -3,62 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedmpi.analysis.cells import Cell, by_rule, cells, seeds_text, titled
-from fedmpi.analysis.figures import KindOptions, style
-from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
-from fedmpi.analysis.trust import figures
+from fedmpi.analysis.figures import KindOptions as Options
+from fedmpi.analysis.figures import style
+from fedmpi.analysis.names import COLOURS
+from fedmpi.analysis.scores import trust
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.judging.estimates import Estimate, estimate
 from fedmpi.store.reader import Run
 
 
-class Options(KindOptions):
-    """``epsilon`` has no options."""
-
-
 def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
     """Return a panel per dataset and algorithm: epsilon across, the headline up; a line without noise."""
     found = cells(runs)
-    rows = titled(
-        found, lambda cell: f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}", "privacy"
-    )
     if not any(_epsilon(cell) for cell in found):
         raise BadInput("epsilon: no run has spent any; draw runs with privacy = central or distributed")
-    figure, axes = style.panels(len(rows), columns=3, height=2.5, sharey=True)
-    for axis, (heading, row) in zip(axes, rows, strict=True):
-        _panel(axis, row)
-        axis.set(title=heading, xlabel="epsilon", xscale="log")
+    rows = titled(found, lambda cell: cell.name, "privacy")
+    figure, axes = style.draw_panels(rows, _panel, columns=3, height=2.5, sharey=True)
     axes[0].set_ylabel(f"test {found[0].metric.heading}")
     style.add_legend(figure, axes)
     seeds = seeds_text(cell.runs for cell in found)
     text = f"Mean over clients of the test {found[0].metric.title}, last round ({seeds})"
-    style.add_caption(figure, f"{text}; bars: 95 % interval over seeds. A smaller epsilon is more private.")
-    return figure
+    text = f"{text}; bars: 95 % interval over seeds. A smaller epsilon is more private."
+    return style.add_caption(figure, text)
 
 
 def _epsilon(cell: Cell[Run]) -> float:
     """Return what the runs of a cell have spent; 0 for runs without noise, whose epsilon has no bound."""
-    return figures(cell.first).get("epsilon", 0.0)
+    return trust(cell.first).get("epsilon", 0.0)
 
 
 def _panel(axis: Axes, row: Sequence[Cell[Run]]) -> None:
     noisy = sorted((cell for cell in row if _epsilon(cell)), key=_epsilon)
     means = [_mean(cell) for cell in noisy]
-    axis.errorbar(
-        [_epsilon(cell) for cell in noisy],
-        [mean.mean for mean in means],
-        np.nan_to_num([mean.half for mean in means]),
-        marker="o",
-        capsize=2,
-        color=COLOURS[0],
-        label="with noise",
-    )
+    spent, halves = [_epsilon(cell) for cell in noisy], np.nan_to_num([mean.half for mean in means])
+    look: dict[str, Any] = {"marker": "o", "capsize": 2, "color": COLOURS[0], "label": "with noise"}
+    axis.errorbar(spent, [mean.mean for mean in means], halves, **look)
+    axis.set(xlabel="epsilon", xscale="log")
     for number, cell in enumerate(cell for cell in row if not _epsilon(cell)):
         name = str(cell.config.get("privacy", {}).get("name", "none"))
         label = "clipped, without noise" if name == "clipping" else "without privacy"

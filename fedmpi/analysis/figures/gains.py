@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -29,6 +30,7 @@ from fedmpi.store.reader import Run
 _ALONE = "self-train"
 _SIDES: tuple[Literal["low", "high"], ...] = ("low", "high")
 _WIDTH = 0.8
+_APART = ("algorithm", "rounds")
 
 
 class Options(KindOptions):
@@ -99,10 +101,10 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         raise BadInput("gains: no run has a self-train of the same data, settings and seeds beside it")
     panels = _panels(drawn, options)
     unit = " (points)" if drawn[0].cell.metric.percent else ""
-    figure, axes = style.panels(len(panels), columns=2 if options.by == "algorithm" else 1, height=2.7)
-    for axis, (heading, gains) in zip(axes, panels, strict=True):
-        _panel(axis, gains, options)
-        axis.set(title=heading, ylabel=f"gain over self-train{unit}")
+    columns = 2 if options.by == "algorithm" else 1
+    figure, axes = style.draw_panels(panels, partial(_panel, options=options), columns=columns, height=2.7)
+    for axis in axes:
+        axis.set_ylabel(f"gain over self-train{unit}")
     if options.split is not None:
         _legend(figure, options)
     for line in _caption(drawn, bare, list(references.values()), options):
@@ -120,7 +122,7 @@ def _gains(
         if cell.algorithm == _ALONE:
             continue
         side = _side(cell, options)
-        alone = references.get(_setting(cell))
+        alone = references.get(key(cell.config, *_APART))
         values, seeds = gain(cell, alone, options.rule) if alone is not None else (np.zeros(0), ())
         if seeds:
             drawn.append(Gain(cell, side, values, seeds))
@@ -129,22 +131,16 @@ def _gains(
     return drawn, bare
 
 
-def _setting(cell: Cell[Run]) -> str:
-    return key(cell.config, "algorithm", "rounds")
-
-
 def _references(found: Sequence[Cell[Run]], options: Options) -> dict[str, Cell[Run]]:
     """Return the self-train of each setting."""
     chosen: dict[str, Cell[Run]] = {}
     for cell in found:
         wanted = options.self_train_rounds in (None, cell.rounds)
         if cell.algorithm == _ALONE and wanted:
-            other = chosen.setdefault(_setting(cell), cell)
+            other = chosen.setdefault(key(cell.config, *_APART), cell)
             if other is not cell:
-                rounds = f"{other.rounds} and {cell.rounds} rounds"
-                raise BadInput(
-                    f"gains: self-train on {cell.dataset} for {rounds}: choose one by self_train_rounds"
-                )
+                both = f"{cell.dataset} for {other.rounds} and {cell.rounds} rounds"
+                raise BadInput(f"gains: self-train on {both}: choose one by self_train_rounds")
     return chosen
 
 
@@ -152,13 +148,10 @@ def _side(cell: Cell[Run], options: Options) -> int:
     """Return 0 for left (and for whole violins), 1 for right."""
     if options.split is None or options.sides is None:
         return 0
-    value = look_up(cell.config, options.split)
+    value, (left, right) = look_up(cell.config, options.split), options.sides
     if value not in options.sides:
-        left, right = options.sides
-        shown = "no such setting" if value is None else value
-        raise BadInput(
-            f"gains: {options.split} is to be {left} or {right}, but in {cell.first.folder} it is {shown}"
-        )
+        found = f"in {cell.first.folder} it is {'no such setting' if value is None else value}"
+        raise BadInput(f"gains: {options.split} is to be {left} or {right}, but {found}")
     return options.sides.index(value)
 
 
@@ -175,7 +168,7 @@ def _panels(drawn: Sequence[Gain], options: Options) -> list[tuple[str, list[Gai
     def name(each: Gain) -> str:
         return f"{dataset_name(each.cell.dataset)}, {len(each.cell.clients)} clients"
 
-    return titled(drawn, name, "algorithm", "rounds", *_apart(options))
+    return titled(drawn, name, *_APART, *_apart(options))
 
 
 def _panel(axis: Axes, members: Sequence[Gain], options: Options) -> None:
@@ -215,13 +208,9 @@ def _half(axis: Axes, place: int, half: Gain, whole: bool) -> None:
 
 
 def _legend(figure: Figure, options: Options) -> None:
-    labels = options.labels
-    if labels is None and options.sides is not None:
-        left, right = (f"{options.split} = {str(value).lower()}" for value in options.sides)
-        labels = (left, right)
-    handles = [
-        Patch(facecolor=COLOURS[side], alpha=0.5, label=label) for side, label in enumerate(labels or ())
-    ]
+    usual = [f"{options.split} = {str(value).lower()}" for value in options.sides or ()]
+    sides = enumerate(options.labels or usual)
+    handles = [Patch(facecolor=COLOURS[side], alpha=0.5, label=label) for side, label in sides]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
 
 
@@ -231,12 +220,12 @@ def _caption(
     rounds = sorted({cell.rounds for cell in references})
     epochs = " or ".join(map(str, rounds))
     rule = options.rule if options.rule != "as published" else "as published: chosen on test data"
+    seeds = seeds_text(each.seeds for each in drawn)
     lines = [
         f"Gain of a client: its test {drawn[0].cell.metric.title} ({rule}) over that of self-train for "
-        f"{epochs} rounds, "
-        f"{seeds_text(each.seeds for each in drawn)}. Dots: clients; bars: means over clients."
+        f"{epochs} rounds, {seeds}. Dots: clients; bars: means over clients."
     ]
     if bare:
-        names = [f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}" for cell in bare]
-        lines.append(f"Left out, without self-train of the same seeds: {', '.join(dict.fromkeys(names))}.")
+        names = ", ".join(dict.fromkeys(cell.name for cell in bare))
+        lines.append(f"Left out, without self-train of the same seeds: {names}.")
     return lines

@@ -9,6 +9,7 @@ chooses. Every split is marked, where the paper names one round in its text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -62,23 +63,18 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     """Return one panel per run: a line per client, a vertical line per split."""
     if len(runs) > _MOST_PANELS:
         raise BadInput(f"gradient-norms draws a panel per run, at most {_MOST_PANELS}; here are {len(runs)}")
-    figure, axes = style.panels(len(runs), columns=1, height=2.6, sharex=True, sharey=True)
-    for axis, run, title in zip(axes, runs, run_titles(runs), strict=True):
-        smooth = options.smooth if options.smooth <= run.rounds_completed else 1
-        _panel(axis, run, _places(run, options.clients), options.model_copy(update={"smooth": smooth}))
-        axis.set(title=title, ylabel=options.field.replace("_", " "))
+    panels = list(zip(run_titles(runs), runs, strict=True))
+    layout: dict[str, Any] = {"columns": 1, "height": 2.6, "sharex": True, "sharey": True}
+    figure, axes = style.draw_panels(panels, partial(_panel, options=options), **layout)
     rounds = max(run.rounds_completed for run in runs)
     axes[-1].set_xlabel("round")
     axes[-1].set_xlim(1, max(rounds, 2))  # the axes of all panels are one
     axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     smooth = 1 < options.smooth <= rounds
     lines = f"Thick: mean of {options.smooth} rounds; thin: each round. " if smooth else ""
-    style.add_caption(
-        figure,
-        f"{_MEANING[options.field].capitalize()}. {lines}A client has one colour, a final cluster one kind "
-        "of line. Grey vertical lines: rounds in which a cluster split, any cluster.",
-    )
-    return figure
+    text = f"{_MEANING[options.field].capitalize()}. {lines}A client has one colour, a final cluster one "
+    text += "kind of line. Grey vertical lines: rounds in which a cluster split, any cluster."
+    return style.add_caption(figure, text)
 
 
 def _places(run: Run, wanted: tuple[str, ...] | None) -> list[int]:
@@ -90,8 +86,9 @@ def _places(run: Run, wanted: tuple[str, ...] | None) -> list[int]:
     return [run.clients.index(name) for name in wanted or run.clients[:_DEFAULT_CLIENTS]]
 
 
-def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> None:
-    values = run.results[options.field]
+def _panel(axis: Axes, run: Run, options: Options) -> None:
+    values, places = run.results[options.field], _places(run, options.clients)
+    smooth = options.smooth if options.smooth <= run.rounds_completed else 1
     if is_together(run.config):
         raise BadInput(f"{run.folder} has no {options.field}: {TOGETHER}; leave it out")
     for number in sorted({number for number, _ in splits(splitting_groups(run))}):
@@ -105,8 +102,9 @@ def _panel(axis: Axes, run: Run, places: Sequence[int], options: Options) -> Non
         dashes = style.DASHES[number % len(style.DASHES)]
         for place in members:
             colour = COLOURS[places.index(place) % len(COLOURS)]
-            handles.append(_line(axis, values[:, place], options.smooth, colour, dashes))
+            handles.append(_line(axis, values[:, place], smooth, colour, dashes))
             handles[-1].set_label(run.clients[place])
+    axis.set_ylabel(options.field.replace("_", " "))
     if options.log:
         axis.set_yscale("log")
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

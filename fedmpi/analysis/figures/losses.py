@@ -19,6 +19,7 @@ from fedmpi.analysis import scores
 from fedmpi.analysis.cells import Cell, Float, cells, grouped, seeds_text, titled
 from fedmpi.analysis.figures import KindOptions, style
 from fedmpi.analysis.names import algorithm_name, algorithm_place, dataset_name
+from fedmpi.analysis.summary import AGREEMENT
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
@@ -58,9 +59,8 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     """Return one panel per dataset with a line and a band per algorithm."""
     found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
     for cell in found:
-        for name in ("first_round", "smooth"):
-            if getattr(options, name) > cell.rounds:
-                value = getattr(options, name)
+        for name, value in (("first_round", options.first_round), ("smooth", options.smooth)):
+            if value > cell.rounds:
                 raise BadInput(f"losses: {name} = {value}, but {cell.algorithm} has fewer rounds")
     if options.panels == "settings":
         panels = titled(found, lambda cell: dataset_name(cell.dataset), "algorithm", "rounds")
@@ -82,18 +82,16 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         if not options.log and options.field.endswith("loss"):
             axis.set_ylim(bottom=0)
     seeds = seeds_text(cell.runs for cell in found)
-    style.add_caption(figure, f"{_lines_are(options, whole)} ({seeds}).")
-    return figure
+    return style.add_caption(figure, f"{_lines_are(options, whole)} ({seeds}).")
 
 
 def _quantity(field: str, cell: Cell[Run]) -> str:
     """Return what an axis shows, with its unit."""
-    if field == "domain_agreement":
+    if field == AGREEMENT:
         return "adjusted Rand index with domains"
-    for metric in cell.first.metrics:
-        for part in metric.parts:
-            if metric.field(part) == field:
-                return metric.label(part, unit=False)
+    parts = [(metric, part) for metric in cell.first.metrics for part in metric.parts]
+    if known := [metric.label(part) for metric, part in parts if metric.field(part) == field]:
+        return known[0]
     unit = " (nat)" if field.endswith("loss") and cell.metric.unit != "label" else ""
     return f"{field.replace('val', 'validation').replace('_', ' ')}{unit}"
 
@@ -102,8 +100,7 @@ def _lines_are(options: Options, whole: bool) -> str:
     """Return what the caption says of the lines."""
     over = f" and of {options.smooth} rounds" if options.smooth > 1 else ""
     if whole:
-        clusters = options.field == "domain_agreement"
-        what = "clusters against domains" if clusters else "a value of all clients"
+        what = "clusters against domains" if options.field == AGREEMENT else "a value of all clients"
         return f"Mean over runs{over} of {what}"
     band = "; thin: one standard deviation over clients around it" if options.band else ""
     return f"Thick: mean over clients{over}{band}"
@@ -119,7 +116,7 @@ def _lines(members: Sequence[Cell[Run]]) -> list[tuple[str, Cell[Run], dict[str,
 def _line(
     axis: Axes, cell: Cell[Run], options: Options, whole: bool, label: str, look: dict[str, Any]
 ) -> None:
-    values = cell.over_seeds(lambda run: _by_client(run, options.field))
+    values = cell.over_seeds(lambda run: scores.columns(_stored(run, options.field)))
     mean, spread = (smoothed(line, options.smooth) for line in _over_clients(values))
     if whole:
         label = f"{label}: mean {np.nanmean(values):.2f}"
@@ -134,11 +131,6 @@ def _line(
         axis.plot(rounds + 1, edge[rounds], **{**look, "linewidth": 0.5, "alpha": 0.8})
 
 
-def _by_client(run: Run, field: str) -> Float:
-    """Return a field [R, n]; [R, 1] where it is of the whole run."""
-    return scores.columns(_stored(run, field))
-
-
 def _stored(run: Run, field: str) -> Float:
     """Return a field [R, n] or [R].
 
@@ -151,7 +143,7 @@ def _stored(run: Run, field: str) -> Float:
     if values.dtype.kind != "f" or values.shape[1:] not in ((), (len(run.clients),)):
         raise BadInput(f"{run.folder} has no {field}: leave it out, or try --option field=train_loss")
     if np.isnan(values).all():
-        why = "; all its datasets may be of one domain" if field == "domain_agreement" else ""
+        why = "; all its datasets may be of one domain" if field == AGREEMENT else ""
         raise BadInput(f"{run.folder}: {field} is never defined there{why}; leave it out")
     return values
 

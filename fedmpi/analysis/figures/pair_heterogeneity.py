@@ -6,8 +6,10 @@ features. Heterogeneity is measured between the two datasets: pairs of one graph
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,10 +20,9 @@ from fedmpi.analysis.clusterings import datasets_of
 from fedmpi.analysis.figures import WalkKindOptions, style
 from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.analysis.scores import LAST
-from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
-from fedmpi.heterogeneity.distances import STRUCTURE, Float, Spread, spread
+from fedmpi.heterogeneity.distances import STRUCTURE, Float, spread
 from fedmpi.heterogeneity.walks import embed
 from fedmpi.store.reader import Run
 
@@ -44,23 +45,17 @@ class Point:
 
     Attributes
     ----------
-    partner : str or None
-        The other dataset, if any.
-    heterogeneity : Spread or None
-        Structure, between the two.
+    partner : str
+        The other dataset; empty without.
+    across : float
+        Heterogeneity of structure between the two; NaN without a partner.
     accuracy : float64 [seeds]
         Test accuracy on the dataset in the last round, in %.
     """
 
-    partner: str | None
-    heterogeneity: Spread | None
+    partner: str
+    across: float
     accuracy: Float
-
-    @property
-    def across(self) -> float:
-        """Place on the horizontal axis; a point without partner has none."""
-        assert self.heterogeneity is not None
-        return self.heterogeneity.mean
 
     @property
     def mean(self) -> float:
@@ -91,12 +86,12 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for number, ((label, members), look) in enumerate(zip(series, looks, strict=True)):
         colour = look["color"]
         points = [_point(cell, options, distances) for cell in members]
-        pairs = [point for point in points if point.partner is not None]
+        pairs = [point for point in points if point.partner]
         named += pairs
         if pairs:
             _series(axis, pairs, label, colour, style.MARKERS[number % len(style.MARKERS)])
         for point in points:
-            if point.partner is None:
+            if not point.partner:
                 _band(axis, point, f"{options.dataset} alone, {label}", colour)
     if not named:
         raise BadInput(f"pair-heterogeneity: there is no run of {options.dataset} and another dataset")
@@ -106,28 +101,23 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     axis.margins(x=0.13, y=0.12)
     if len(series) > 1:
         figure.legend(loc="outside upper right", ncols=3)
-    style.add_caption(figure, _caption(found, options))
-    return figure
+    return style.add_caption(figure, _caption(found, options))
 
 
 class _Distances:
     """Structure heterogeneity between two datasets; each dataset's walks are drawn once."""
 
     def __init__(self, options: Options, source: DataSource) -> None:
-        self._walks = options.walk_options()
-        self._source = source
+        self._walks, self._source = options.walk_options(), source
         self._shares: dict[str, Float] = {}
 
-    def between(self, run: Run) -> Spread:
+    def between(self, run: Run) -> float:
         """Return it for the two datasets of a run."""
-        shares = [self._of(raw) for raw in datasets_of(run, self._source)]
-        return spread(shares, STRUCTURE, self._walks.seed)
-
-    def _of(self, raw: RawGraphs) -> Float:
-        walks = self._walks
-        if raw.name not in self._shares:
-            self._shares[raw.name] = embed(raw.topology, walks.length, walks.seed, walks.walks)
-        return self._shares[raw.name]
+        walks, raws = self._walks, datasets_of(run, self._source)
+        for raw in raws:
+            if raw.name not in self._shares:
+                self._shares[raw.name] = embed(raw.topology, walks.length, walks.seed, walks.walks)
+        return spread([self._shares[raw.name] for raw in raws], STRUCTURE, walks.seed).mean
 
 
 def _point(cell: Cell[Run], options: Options, distances: _Distances) -> Point:
@@ -141,22 +131,14 @@ def _point(cell: Cell[Run], options: Options, distances: _Distances) -> Point:
     place = names.index(options.dataset)
     accuracy = np.array([by_rule(LAST)(each)[place] for each in cell.runs.values()])
     if len(names) == 1:
-        return Point(None, None, accuracy)
+        return Point("", math.nan, accuracy)
     return Point(names[1 - place], distances.between(run), accuracy)
 
 
 def _series(axis: Axes, points: Sequence[Point], label: str, colour: str, marker: str) -> None:
-    axis.errorbar(
-        [point.across for point in points],
-        [point.mean for point in points],
-        [point.std for point in points],
-        color=colour,
-        marker=marker,
-        linestyle="none",
-        elinewidth=0.9,
-        capsize=2.5,
-        label=label,
-    )
+    across, means, spreads = ([getattr(each, name) for each in points] for name in ("across", "mean", "std"))
+    look: dict[str, Any] = {"marker": marker, "linestyle": "none", "elinewidth": 0.9, "capsize": 2.5}
+    axis.errorbar(across, means, spreads, color=colour, label=label, **look)
 
 
 def _band(axis: Axes, point: Point, label: str, colour: str) -> None:
@@ -168,18 +150,11 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
     """Name each partner at its highest point, left and right in turn, as neighbours may be close."""
     highest: dict[str, Point] = {}
     for point in sorted(points, key=lambda point: (point.across, -point.mean)):
-        highest.setdefault(str(point.partner), point)
+        highest.setdefault(point.partner, point)
     for place, (partner, point) in enumerate(highest.items()):
-        side = 1 if place % 2 else -1
-        axis.annotate(
-            dataset_name(partner),
-            (point.across, point.mean),
-            (6 * side, 4),
-            textcoords="offset points",
-            size=7,
-            horizontalalignment="left" if side > 0 else "right",
-            verticalalignment="center",
-        )
+        offset, side = ((6, 4), "left") if place % 2 else ((-6, 4), "right")
+        look: dict[str, Any] = {"textcoords": "offset points", "size": 7, "ha": side, "va": "center"}
+        axis.annotate(dataset_name(partner), (point.across, point.mean), offset, **look)
 
 
 def _caption(found: Sequence[Cell[Run]], options: Options) -> str:

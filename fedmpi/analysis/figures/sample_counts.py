@@ -31,19 +31,14 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     figure, axes = style.panels(len(drawn), options.columns, height=1.9)
     for axis, (title, run) in zip(axes, drawn.items(), strict=True):
         sizes = run.partition["sizes"][:, 0]
+        kind = "ego-networks" if run.config["dataset"].get("egos") else "examples"
         bars = axis.bar(np.arange(len(sizes)), sizes, color=COLOURS[0], width=0.7)
         axis.bar_label(bars, fontsize=6)
-        axis.set(title=title, xlabel="client", ylabel=f"training {_dealt_out(run)}")
+        axis.set(title=title, xlabel="client", ylabel=f"training {kind}")
         axis.set_xticks(np.arange(len(sizes)))
         axis.grid(visible=False, axis="x")
-    style.add_caption(
-        figure, "Training examples of each client; validation and test examples are dealt out alike."
-    )
-    return figure
-
-
-def _dealt_out(run: Run) -> str:
-    return "ego-networks" if run.config["dataset"].get("egos") else "examples"
+    text = "Training examples of each client; validation and test examples are dealt out alike."
+    return style.add_caption(figure, text)
 
 
 def _title(run: Run) -> str:

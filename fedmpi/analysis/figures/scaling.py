@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -64,12 +65,9 @@ def picture(found: Sequence[Series]) -> Figure:
     bases = ", ".join(dict.fromkeys(str(each.base.ranks) for each in found))
     counted = {each.mode: "counts" if each.with_server else "does not count" for each in found}
     server = "; ".join(f"{mode}: the server's rank {counts}" for mode, counts in counted.items())
-    style.add_caption(
-        figure,
-        f"Against the fewest ranks measured ({bases}); {server}. Dots: measured, median "
-        "over runs; bars: their extremes; dashed: the model fitted to them.",
-    )
-    return figure
+    text = f"Against the fewest ranks measured ({bases}); {server}. Dots: measured, median "
+    text += "over runs; bars: their extremes; dashed: the model fitted to them."
+    return style.add_caption(figure, text)
 
 
 def _series(speedups: Axes, efficiencies: Axes, each: Series, colour: str, marker: str) -> None:
@@ -81,16 +79,9 @@ def _series(speedups: Axes, efficiencies: Axes, each: Series, colour: str, marke
     label = f"{each.mode}: {each.title}"
     for axis, divisors in ((speedups, np.ones(len(ideal))), (efficiencies, ideal)):
         middle, high, low, predicted = base.seconds / seconds.T / divisors
-        measured = ~np.isnan(middle)
-        axis.errorbar(
-            ranks[measured],
-            middle[measured],
-            yerr=np.array([middle - low, high - middle])[:, measured],
-            color=colour,
-            marker=marker,
-            linestyle="none",
-            elinewidth=0.8,
-            label=label if axis is speedups else None,
-        )
+        there = ~np.isnan(middle)
+        bars = np.array([middle - low, high - middle])[:, there]
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "elinewidth": 0.8}
+        axis.errorbar(ranks[there], middle[there], bars, label=label if axis is speedups else None, **look)
         axis.plot(ranks, predicted, color=colour, linestyle=(0, (5, 2)), linewidth=0.9)
     speedups.plot(ranks, ideal, color="#999999", linewidth=0.7, zorder=1)

@@ -37,10 +37,9 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         style.over_rounds(axis, f"{dataset_name(dataset)}, {model}, {algorithm_name(algorithm)}")
         axis.set_ylabel(f"{'test ' * winner.metric.held_out}{winner.metric.title}")
         axis.axhline(winner.test_maximum, color=COLOURS[0], linewidth=0.8, linestyle=":")
-    style.add_caption(
+    return style.add_caption(
         figure,
         "Each line is one choice of hyper-parameters. Coloured: the one with the best validation score in "
         "any round, which the dot marks. Dotted: the best test score of any line and round, what choosing on "
         "test data reports.",
     )
-    return figure

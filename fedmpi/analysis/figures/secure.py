@@ -41,13 +41,12 @@ def picture(measurements: Sequence[Mapping[str, Any]]) -> Figure:
     for axis in axes[-columns:]:
         axis.set_xlabel("clients")
     style.add_legend(figure, axes)
-    style.add_caption(
+    return style.add_caption(
         figure,
         "CPU seconds of one client and the server, one after the other: offline (a client's keys and "
         "shares), upload (a client's quantised and masked update, the server's sum), recovery (a client's "
         "answer, the server's unmasking). Medians over sums; bars: extremes of the total.",
     )
-    return figure
 
 
 def _panel(axis: Axes, measurements: Sequence[Mapping[str, Any]]) -> None:
@@ -59,21 +58,15 @@ def _panel(axis: Axes, measurements: Sequence[Mapping[str, Any]]) -> None:
             figures = [each["figures"][f"{phase}_seconds"] for each in found]
             medians = [each["median"] for each in figures]
             whole = phase == "total"
-            axis.plot(
-                clients,
-                medians,
-                color=COLOURS[number],
-                linestyle=dashes,
-                linewidth=1.6 if whole else 0.8,
-                marker=style.MARKERS[number] if whole else None,
-                label=name if whole else f"{name}, {phase}",
-            )
-            if whole:
-                spread = [
-                    [each["median"] - each["minimum"] for each in figures],
-                    [each["maximum"] - each["median"] for each in figures],
-                ]
-                axis.errorbar(clients, medians, spread, color=COLOURS[number], fmt="none", elinewidth=0.8)
+            look: dict[str, Any] = {"color": COLOURS[number], "linestyle": dashes}
+            if not whole:
+                axis.plot(clients, medians, linewidth=0.8, label=f"{name}, {phase}", **look)
+                continue
+            axis.plot(clients, medians, linewidth=1.6, marker=style.MARKERS[number], label=name, **look)
+            below = [each["median"] - each["minimum"] for each in figures]
+            above = [each["maximum"] - each["median"] for each in figures]
+            bars: dict[str, Any] = {"color": COLOURS[number], "fmt": "none", "elinewidth": 0.8}
+            axis.errorbar(clients, medians, [below, above], **bars)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xticks(sorted({each["clients"] for each in measurements}))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -20,6 +20,8 @@ from matplotlib.ticker import MaxNLocator
 from fedmpi.analysis.names import COLOURS, ORDER
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
+
+T = TypeVar("T")
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (9, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
@@ -114,8 +116,8 @@ def add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
         axis.legend(loc="best", ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
 
 
-def add_caption(figure: Figure, line: str) -> None:
-    """Add a line to the caption below the panels; the figure grows by what it takes."""
+def add_caption(figure: Figure, line: str) -> Figure:
+    """Return a figure with a line more in the caption below its panels; it grows by what that takes."""
     present = [text for text in figure.texts if text.get_gid() == _CAPTION]
     above = present[0].get_text().split("\n") if present else []
     for text in present:
@@ -133,6 +135,27 @@ def add_caption(figure: Figure, line: str) -> None:
     )
     placed.set(gid=_CAPTION, verticalalignment="bottom", linespacing=1.2)
     placed.set_in_layout(False)
+    return figure
+
+
+def draw_panels(
+    found: Sequence[tuple[str, T]], draw: Callable[[Axes, T], object], **layout: Any
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a panel under each heading, filled by a function.
+
+    Parameters
+    ----------
+    found : sequence of tuple
+        Heading, and what is drawn.
+    draw : callable
+    layout
+        As `panels` takes it.
+    """
+    figure, axes = panels(len(found), **layout)
+    for axis, (heading, content) in zip(axes, found, strict=True):
+        draw(axis, content)
+        axis.set_title(heading)
+    return figure, axes
 
 
 def caption(figure: Figure) -> str:

@@ -51,12 +51,8 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.set(title=title, xticks=[], yticks=[])
     style.add_legend(figure, axes)
     names = "; ".join(dict.fromkeys(map(_named, runs)))
-    style.add_caption(
-        figure,
-        f"{names}: a dot per graph, coloured by class, t-SNE with perplexity {options.perplexity:g} "
-        f"and seed {options.seed}.",
-    )
-    return figure
+    settings = f"perplexity {options.perplexity:g} and seed {options.seed}"
+    return style.add_caption(figure, f"{names}: a dot per graph, coloured by class, t-SNE with {settings}.")
 
 
 def _kept(run: Run) -> dict[int, dict[str, np.ndarray]]:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from fedmpi.analysis.cells import Cell, Float, by_rule, cells, seeds_text, titled
 from fedmpi.analysis.figures import KindOptions, style
-from fedmpi.analysis.names import COLOURS, algorithm_name, dataset_name
+from fedmpi.analysis.names import COLOURS
 from fedmpi.analysis.scores import splitting_groups
 from fedmpi.config.tables import look_up
 from fedmpi.datasets.source import DataSource
@@ -56,9 +56,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     for cell in found:
         if look_up(cell.config, _EPS1) is None or look_up(cell.config, _EPS2) is None:
             raise BadInput(f"thresholds: {cell.algorithm} has no eps1 and eps2; leave its runs out")
-    rows = titled(
-        found, lambda cell: f"{algorithm_name(cell.algorithm)} on {dataset_name(cell.dataset)}", _EPS1, _EPS2
-    )
+    rows = titled(found, lambda cell: cell.name, _EPS1, _EPS2)
     count = len(options.rules)
     figure, axes = style.panels(len(rows) * count, columns=count, height=2.5)
     grids = [_grid(row, rule) for _, row in rows for rule in options.rules]
@@ -70,8 +68,7 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
         axis.set_title(title)
     colours = ScalarMappable(scale, _COLOURS)
     figure.colorbar(colours, ax=axes, shrink=0.6, label=f"test {found[0].metric.heading}")
-    style.add_caption(figure, _caption(found, options))
-    return figure
+    return style.add_caption(figure, _caption(found, options))
 
 
 def _caption(found: Sequence[Cell[Run]], options: Options) -> str:
@@ -84,32 +81,31 @@ def _caption(found: Sequence[Cell[Run]], options: Options) -> str:
     return f"{text}; dashed frame: the published pair." if options.published else f"{text}."
 
 
-def _thresholds(row: Sequence[Cell[Run]], setting: str) -> list[float]:
-    return sorted({float(look_up(cell.config, setting)) for cell in row})
+def _thresholds(row: Sequence[Cell[Run]]) -> list[list[float]]:
+    """Return the values of eps1 and those of eps2."""
+    return [sorted({float(look_up(cell.config, eps)) for cell in row}) for eps in (_EPS1, _EPS2)]
 
 
 def _places(row: Sequence[Cell[Run]]) -> dict[tuple[int, int], Cell[Run]]:
     """Return the cells by their places in a heatmap: (row of eps2, column of eps1)."""
-    first, second = _thresholds(row, _EPS1), _thresholds(row, _EPS2)
+    first, second = _thresholds(row)
+    pairs = [(float(look_up(cell.config, _EPS1)), float(look_up(cell.config, _EPS2))) for cell in row]
     return {
-        (
-            second.index(float(look_up(cell.config, _EPS2))),
-            first.index(float(look_up(cell.config, _EPS1))),
-        ): cell
-        for cell in row
+        (second.index(up), first.index(across)): cell for (across, up), cell in zip(pairs, row, strict=True)
     }
 
 
 def _grid(row: Sequence[Cell[Run]], rule: str) -> Float:
     """Return the mean over clients [eps2, eps1]; NaN where a pair was not run."""
-    grid = np.full((len(_thresholds(row, _EPS2)), len(_thresholds(row, _EPS1))), np.nan)
+    first, second = _thresholds(row)
+    grid = np.full((len(second), len(first)), np.nan)
     for place, cell in _places(row).items():
         grid[place] = np.nanmean(cell.over_seeds(by_rule(rule)))
     return grid
 
 
 def _panel(axis: Axes, row: Sequence[Cell[Run]], grid: Float, scale: Normalize, options: Options) -> None:
-    first, second = _thresholds(row, _EPS1), _thresholds(row, _EPS2)
+    first, second = _thresholds(row)
     axis.imshow(grid, origin="lower", aspect="auto", cmap=_COLOURS, norm=scale)
     axis.grid(visible=False)
     axis.set_xticks(range(len(first)), [f"{value:g}" for value in first])
@@ -118,7 +114,7 @@ def _panel(axis: Axes, row: Sequence[Cell[Run]], grid: Float, scale: Normalize, 
     for (up, across), cell in _places(row).items():
         ink = _ink(grid[up, across], scale)
         axis.text(across, up, f"{grid[up, across]:.1f}", ha="center", va="center", color=ink)
-        if not _split(cell):
+        if not any(len(splits(splitting_groups(run))) for run in cell.runs.values()):
             _frame(axis, up, across, 0.5, gid="no split", hatch="///", edgecolor="#ffffff66", linewidth=0)
     for up, across in zip(*np.nonzero(grid == np.nanmax(grid)), strict=True):
         _frame(axis, up, across, 0.44, gid="largest", edgecolor=COLOURS[1], linewidth=1.6)
@@ -131,11 +127,6 @@ def _panel(axis: Axes, row: Sequence[Cell[Run]], grid: Float, scale: Normalize, 
 def _ink(value: float, scale: Normalize) -> str:
     """Return the colour of what is drawn on the colour of a value."""
     return "white" if scale(value) < _DARK else "black"
-
-
-def _split(cell: Cell[Run]) -> bool:
-    """Return whether any cluster split, in any of the cell's runs."""
-    return any(len(splits(splitting_groups(run))) for run in cell.runs.values())
 
 
 def _frame(axis: Axes, up: int, across: int, half: float, **look: Any) -> None:

@@ -53,18 +53,16 @@ def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None
     found = [clustered(run, maker) for run in runs]
     rows = [_rows(each, maker) for each in found]
     lines = max(sum(1.0 + 0.3 * label.count("\n") for label, _ in panel) for panel in rows)
-    figure, axes = style.panels(len(runs), height=0.85 + _ROW * lines)
-    for axis, each, heading, panel in zip(axes, found, run_titles(runs), rows, strict=True):
-        _panel(axis, panel, each.before)
-        axis.set_title(heading)
+    contents = zip(rows, (each.before for each in found), strict=True)
+    panels = list(zip(run_titles(runs), contents, strict=True))
+    figure, _ = style.draw_panels(panels, lambda axis, each: _panel(axis, *each), height=0.85 + _ROW * lines)
     _legend(figure)
-    style.add_caption(
+    return style.add_caption(
         figure,
         "Mean over pairs of graphs in a final cluster: Jensen-Shannon distance of anonymous walks, "
         "divergence of linked nodes' similarity. Before clustering: over all clients. Random: mean and "
         f"standard deviation over {DRAWS} partitions into clusters of the same sizes.",
     )
-    return figure
 
 
 def _rows(run: ClusteredRun, maker: TableMaker) -> list[Row]:
@@ -108,10 +106,8 @@ def _panel(axis: Axes, rows: Sequence[Row], before: Clustering) -> None:
             if not found.pairs:
                 continue
             if not random.constant:
-                ends = (random.mean - random.std, random.mean + random.std)
-                axis.plot(
-                    ends, [place + shift] * 2, color=colour, alpha=0.25, linewidth=5.5, solid_capstyle="butt"
-                )
+                ends, level = (random.mean - random.std, random.mean + random.std), [place + shift] * 2
+                axis.plot(ends, level, color=colour, alpha=0.25, linewidth=5.5, solid_capstyle="butt")
             (dot,) = axis.plot(found.mean, place + shift, marker, color=colour, markersize=3.8)
             dot.set(clip_on=False, gid=f"{kind} {place}")
     axis.set_yticks(np.arange(len(rows)), [label for label, _ in rows])

@@ -13,7 +13,7 @@ page about 36 runs of 200 rounds had 3.3 MB in place of 1.4. Matplotlib's SVG of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,11 @@ class Scale:
             low, high = math.log10(low), math.log10(high)
         given = np.where(np.isfinite(given), given, np.nan)
         return np.asarray(self.start + (given - low) / (high - low) * (self.end - self.start), np.float64)
+
+    @property
+    def ends(self) -> list[float]:
+        """Its lowest and highest value, and their positions."""
+        return [self.low, self.high, self.start, self.end]
 
     def ticks(self) -> list[float]:
         """Return round values within the range, three to seven."""
@@ -144,9 +149,8 @@ class Box:
         if y_label:
             middle = (self.top + self.bottom) / 2
             turned = f'transform="rotate(-90 10 {middle:.1f})"'
-            parts.append(
-                f'<text class="label middle" x="10" y="{middle:.1f}" {turned}>{escape(y_label)}</text>'
-            )
+            where = f'x="10" y="{middle:.1f}" {turned}'
+            parts.append(f'<text class="label middle" {where}>{escape(y_label)}</text>')
         return Markup("".join(parts))
 
     def across(self, x: Scale, label: str, more: str = 'class="across"') -> Markup:
@@ -200,22 +204,34 @@ def drawn(data: str, kind: str, more: str = "") -> Markup:
     return Markup(f'<path class="{kind}" {more} transform="scale(.1)" d="{data}"/>' if data else "")
 
 
-def svg(content: str, height: float, label: str, more: str = "") -> Markup:
-    """Return a chart.
+def group(series: str, *parts: str) -> Markup:
+    """Return elements that the page's legend hides and shows together."""
+    return Markup(f'<g data-series="{escape(series)}">{"".join(parts)}</g>')
+
+
+def panel(
+    title: str, parts: Iterable[str], height: float, label: str, note: str = "", more: str = ""
+) -> Markup:
+    """Return a chart under its title.
 
     Parameters
     ----------
-    content : str
+    title : str
+    parts : iterable of str
         Its elements.
     height : float
         In units, of which it is `WIDTH` wide.
     label : str
         What it shows, for those who do not see it.
+    note : str
+        Stands below it.
     more : str
         Further attributes.
     """
     size = f'viewBox="0 0 {WIDTH:.0f} {height:.0f}"'
-    return Markup(f'<svg {size} role="img" aria-label="{escape(label)}" {more}>{content}</svg>')
+    drawing = f'<svg {size} role="img" aria-label="{escape(label)}" {more}>{"".join(parts)}</svg>'
+    below = f'<p class="note">{escape(note)}.</p>' if note else ""
+    return Markup(f'<figure class="panel"><figcaption>{escape(title)}</figcaption>{drawing}{below}</figure>')
 
 
 def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
@@ -223,8 +239,3 @@ def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
     if count <= most:
         return np.arange(count)
     return np.unique(np.rint(np.linspace(0, count - 1, most)).astype(np.int64))
-
-
-def joined(parts: Sequence[Markup | str]) -> Markup:
-    """Return pieces of markup one after another."""
-    return Markup("").join(Markup(part) for part in parts)

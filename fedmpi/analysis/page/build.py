@@ -9,13 +9,12 @@ import fedmpi
 from fedmpi.analysis.page import clients, cost, details
 from fedmpi.analysis.page.cells import Setting
 from fedmpi.analysis.page.collect import Digest, digest
+from fedmpi.analysis.page.cost import Machine
 from fedmpi.analysis.page.curves import curves
-from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.overview import overview
 from fedmpi.analysis.page.results import results
-from fedmpi.analysis.page.sections import Section
+from fedmpi.analysis.page.sections import Section, file
 from fedmpi.analysis.page.settings import settings
-from fedmpi.analysis.page.templates import file
 from fedmpi.analysis.page.tradeoff import tradeoff
 from fedmpi.store.reader import Run
 from fedmpi.tables.html import template
@@ -62,11 +61,9 @@ class Page:
         """Return what can be averaged, and a line for each thing that is in no average; `left_out` first."""
         warnings = list(left_out)
         found = settings(self.digests, warnings, self.reference, self.across)
-        warnings += [
-            f"{run.folder}: {run.status}, so in no average{': ' + run.reason if run.reason else ''}"
-            for run in self.digests
-            if run.status != "complete"
-        ]
+        for run in (run for run in self.digests if run.status != "complete"):
+            reason = f": {run.reason}" if run.reason else ""
+            warnings.append(f"{run.folder}: {run.status}, so in no average{reason}")
         return found, warnings
 
     def html(self, title: str, left_out: Sequence[str]) -> str:
@@ -104,16 +101,12 @@ class Page:
 
     def _averages(self, found: Sequence[Setting]) -> list[Section]:
         sections: list[Section] = []
-        by_client = [each for each in found if each.metric.scope == "client"]
         if found:
+            by_client = [each for each in found if each.metric.scope == "client"]
             sections += [results(found), tradeoff(found, self.target), overview(found)]
-        if any(len(each.cells) > 1 for each in by_client):
-            sections.append(clients.by_client(by_client))
-        if found:
-            sections.append(curves(found))
-        if by_client:
-            sections.append(clients.gains(by_client))
-        if found:
+            if any(len(each.cells) > 1 for each in by_client):
+                sections.append(clients.by_client(by_client))
+            sections += [curves(found), *([clients.gains(by_client)] if by_client else [])]
             sections += [cost.time(found, self.machine), cost.traffic(found)]
         if any(run.holdings for run in self.digests):
             sections.append(cost.partitions(self.digests))

@@ -25,7 +25,7 @@ SAME_SCORE = "same last score"
 their seeds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell(GeneralCell[Digest]):
     """A cell, and how it looks in charts."""
 
@@ -124,32 +124,25 @@ class Setting:
         The one that is alike but for the algorithm; else of as many rounds, else of the most.
         """
         found = [each for each in self.cells if each.algorithm == algorithm]
-        alike = [
-            each for each in found if without(each.config, "algorithm") == without(cell.config, "algorithm")
-        ]
+        own = without(cell.config, "algorithm")
+        alike = [each for each in found if without(each.config, "algorithm") == own]
         same = [each for each in found if each.config["rounds"] == cell.config["rounds"]]
         return max(alike or same or found, key=lambda each: int(each.config["rounds"]), default=None)
 
-    @property
-    def leads(self) -> list[tuple[Cell, Lead]]:
+    @cached_property
+    def leads(self) -> dict[Cell, Lead]:
         """The cells that are set against a reference, with their leads over it."""
-        return [(cell, lead) for cell, lead in zip(self.cells, self._leads, strict=True) if lead is not None]
+        over = {cell: self.reference(cell, self.against) for cell in self.cells}
+        pairs = [(cell, other) for cell, other in over.items() if other and other is not cell]
+        gaps = [cell.lead(other) for cell, other in pairs]
+        return {
+            cell: Lead(gap, other, p_value, cell.equals(other))
+            for (cell, other), gap, p_value in zip(pairs, gaps, corrected(gaps), strict=True)
+        }
 
     def lead(self, cell: Cell) -> Lead | None:
         """Return how far a cell is ahead of its reference; None where it is the reference."""
-        return next((lead for each, lead in self.leads if each is cell), None)
-
-    @cached_property
-    def _leads(self) -> list[Lead | None]:
-        over = [self.reference(cell, self.against) for cell in self.cells]
-        gaps = [
-            None if other is None or other is cell else cell.lead(other)
-            for cell, other in zip(self.cells, over, strict=True)
-        ]
-        return [
-            None if gap is None or other is None else Lead(gap, other, p_value, cell.equals(other))
-            for cell, gap, other, p_value in zip(self.cells, gaps, over, corrected(gaps), strict=True)
-        ]
+        return self.leads.get(cell)
 
 
 Line = tuple[Setting, Cell]

@@ -20,17 +20,18 @@ from fedmpi.analysis.page.axes import (
     Scale,
     area,
     drawn,
-    joined,
+    group,
+    panel,
     path,
     scale,
-    svg,
     text,
     thinned,
 )
-from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.sections import part
 from fedmpi.analysis.page.units import MEGABYTES, SECONDS, unit_of
 
 _MOST_POINTS = 200
+_MOST_CLIENTS = 64
 _FAR_HIGHER = 3.0
 _ROOM_FOR_BANDS = 0.4
 """Of the range of the lines, to each side."""
@@ -44,9 +45,8 @@ class Line:
 
     Attributes
     ----------
-    series : str
-        What the page's legend hides and shows together.
     label : str
+        By it the page's legend hides and shows it.
     colour, dash : int
         Numbers of the style sheet's, taken round and round.
     values : float64 [R]
@@ -55,7 +55,6 @@ class Line:
         A band around it; where it is far wider than the lines, the chart cuts it off.
     """
 
-    series: str
     label: str
     colour: int
     dash: int
@@ -98,21 +97,21 @@ def lines(
     count = max((len(each.values) for each in series), default=1)
     x = Scale(1, max(count, 2), box.left, box.right, whole=True)
     y = scale(_seen(axes, series), box.bottom, box.top, axes.log)
-    parts: list[Markup | str] = [box.grid(x, y, "round", axes.y_label)]
-    across: dict[str, list[Any]] = {"round": [*_ends(x), "", 1.0]}
+    parts = [box.grid(x, y, "round", axes.y_label)]
+    across: dict[str, list[Any]] = {"round": [*x.ends, "", 1.0]}
     for cost, most in (spent or {}).items():
-        across[cost], drawn_axis = _cost_axis(box, cost, most)
-        parts.append(drawn_axis)
+        across[cost], cost_axis = _cost_axis(box, cost, most)
+        parts.append(cost_axis)
     for number in axes.marks:
-        parts.append(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>')
+        parts.append(Markup(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>'))
     parts += [_band(each, x, y, axes.factor, most_points) for each in series]
     paths = [_path(each, x, y, axes.factor, most_points) for each in series]
     for place, (each, data) in enumerate(zip(series, paths, strict=True)):
         parts.append(_line(each, data, paths[place + 1 :].count(data)))
-    plot = json.dumps({"x": across, "y": _ends(y), "log": axes.log})
+    plot = json.dumps({"x": across, "y": y.ends, "log": axes.log})
     label = f"{axes.subject}: {axes.title}, {axes.y_label} by round, {len(series)} lines"
-    chart = svg(joined(parts), HEIGHT, label, f'class="lines" tabindex="0" data-plot="{escape(plot)}"')
-    return panel(axes.title, chart, _coinciding(series, paths))
+    more = f'class="lines" tabindex="0" data-plot="{escape(plot)}"'
+    return panel(axes.title, parts, HEIGHT, label, _coinciding(series, paths), more)
 
 
 def _cost_axis(box: Box, cost: str, most: float) -> tuple[list[Any], Markup]:
@@ -121,11 +120,7 @@ def _cost_axis(box: Box, cost: str, most: float) -> tuple[list[Any], Markup]:
     unit, size = unit_of(most, units)
     x = Scale(0, most / size or 1.0, box.left, box.right)
     axis = box.across(x, f"{label} ({unit})", f'class="across off" data-across="{cost}"')
-    return [*_ends(x), unit, size], axis
-
-
-def _ends(scale: Scale) -> list[float]:
-    return [scale.low, scale.high, scale.start, scale.end]
+    return [*x.ends, unit, size], axis
 
 
 def _seen(axes: Axes, series: Sequence[Line]) -> Float:
@@ -155,7 +150,7 @@ def _band(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Ma
     kept = _kept(each, most_points)
     low, high = (np.clip(factor * edge[kept], y.low, y.high) for edge in (each.low, each.high))
     band = area(x(kept + 1), y(low), y(high))
-    return drawn(band, f"band c{each.colour % COLOURS}", f'data-series="{escape(each.series)}"')
+    return drawn(band, f"band c{each.colour % COLOURS}", f'data-series="{escape(each.label)}"')
 
 
 def _kept(each: Line, most_points: int) -> npt.NDArray[np.int64]:
@@ -172,7 +167,7 @@ def _path(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> st
 def _line(each: Line, data: str, covered: int) -> Markup:
     """Return a line; one that others lie upon is wider, so that it shows."""
     kind = f"line c{each.colour % COLOURS} d{each.dash % DASHES}"
-    named = f'data-series="{escape(each.series)}" data-label="{escape(each.label)}"'
+    named = f'data-series="{escape(each.label)}" data-label="{escape(each.label)}"'
     wide = f' style="stroke-width:{1.7 + 3 * covered:.1f}"' if covered else ""
     return drawn(data, kind, named + wide)
 
@@ -195,16 +190,14 @@ def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Mark
     top = _usual_top(tops[:, -1])
     y = scale([0.0, top], box.bottom, box.top, zero=True)
     across = np.repeat(x(edges + 0.5), 2)[1:-1]
-    parts: list[Markup | str] = [box.grid(x, y, "round", y_label)]
+    parts = [box.grid(x, y, "round", y_label)]
     for place, name in enumerate(names):
         low, high = (np.repeat(y(np.minimum(tops[:, place + side], y.high)), 2) for side in (0, 1))
-        title_of = f"<title>{escape(name)}: {means[:, place].mean():.4g} on average</title>"
-        shape = area(across, low, high)
-        parts.append(
-            f'<g data-series="{escape(name)}">{drawn(shape, f"fill c{place}")}{title_of}</g>' if shape else ""
-        )
+        if shape := area(across, low, high):
+            tip = f"<title>{escape(name)}: {means[:, place].mean():.4g} on average</title>"
+            parts.append(group(name, drawn(shape, f"fill c{place}"), tip))
     label = f"{title}: {y_label} by round, by phase"
-    return panel(title, svg(joined(parts), HEIGHT, label), _cut_off(edges, tops[:, -1], y.high))
+    return panel(title, parts, HEIGHT, label, _cut_off(edges, tops[:, -1], y.high))
 
 
 def _usual_top(totals: Float) -> float:
@@ -228,28 +221,26 @@ def _rounds(count: int, box: Box) -> Scale:
     return Scale(0.5, max(count, 1) + 0.5, box.left, box.right, whole=True)
 
 
-def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], most: int = 64) -> Markup:
+def timeline(title: str, clients: Sequence[str], clusters: npt.NDArray[np.int64]) -> Markup:
     """Return who was with whom: a row per client, coloured by its cluster over the rounds.
 
     Parameters
     ----------
-    group : int64 [R, n]
-        Cluster of each client after each round.
-    most : int
-        Clients shown; of more, the first of them.
+    clusters : int64 [R, n]
+        Cluster of each client after each round; of many clients the first are shown.
     """
-    changes = [0, *(np.flatnonzero((np.diff(group, axis=0) != 0).any(axis=1)) + 1).tolist()]
-    history = group[changes]
+    changes = [0, *(np.flatnonzero((np.diff(clusters, axis=0) != 0).any(axis=1)) + 1).tolist()]
+    history = clusters[changes]
     rect = part("rect")
-    order = np.lexsort(history[::-1])[:most]
+    order = np.lexsort(history[::-1])[:_MOST_CLIENTS]
     row = min(14.0, max(5.0, 200.0 / len(order)))
     box = Box(left=72.0, bottom=8.0 + row * len(order), height=8.0 + row * len(order) + 34.0)
-    x = _rounds(len(group), box)
-    ends = [*changes[1:], len(group)]
+    x = _rounds(len(clusters), box)
+    ends = [*changes[1:], len(clusters)]
     left = x(np.array(changes) + 0.5)
     right = np.append(left[1:], box.right)
     colours = {int(value): place for place, value in enumerate(dict.fromkeys(history.ravel().tolist()))}
-    parts: list[Markup | str] = [box.grid(x, None, "round")]
+    parts = [box.grid(x, None, "round")]
     for line, client in enumerate(order.tolist()):
         top = box.top + row * line
         if row >= 9 or line % 3 == 0:
@@ -262,7 +253,7 @@ def timeline(title: str, clients: Sequence[str], group: npt.NDArray[np.int64], m
             tip, kind = f"{clients[client]}, {rounds}: {there}", f"fill c{colours[cluster] % COLOURS}"
             parts.append(rect(kind, left[begin], top + 0.5, right[end] - left[begin], row - 1, tip))
     label = f"{title}: clusters of {len(order)} clients by round, {len(changes) - 1} rounds with a split"
-    return panel(title, svg(joined(parts), box.height, label))
+    return panel(title, parts, box.height, label)
 
 
 def _stretches(clusters: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -274,10 +265,3 @@ def _stretches(clusters: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return f"({', '.join(names[:4])}{more})"
-
-
-def panel(title: str, chart: Markup, note: str = "") -> Markup:
-    """Return a chart under its title, and below it a note."""
-    below = Markup('<p class="note">{}.</p>').format(note) if note else Markup("")
-    head = Markup('<figure class="panel"><figcaption>{}</figcaption>').format(title)
-    return head + chart + below + Markup("</figure>")

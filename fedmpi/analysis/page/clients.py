@@ -11,8 +11,7 @@ from fedmpi.analysis.page.cells import Cell, Setting
 from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
-from fedmpi.analysis.page.sections import CSV, Section, cells_legend, grid, leaders, table
-from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.sections import CSV, Section, cells_legend, grid, leaders, part, table
 from fedmpi.tables.table import Entry, listed, number, words
 
 _MOST_ROWS = 200
@@ -93,4 +92,4 @@ def gains(settings: Sequence[Setting]) -> Section:
 def _violin(setting: Setting, cell: Cell, values: Float) -> Violin:
     kept = ~np.isnan(values)
     names = [name for name, keep in zip(setting.clients, kept, strict=True) if keep]
-    return Violin(cell.label, cell.label, cell.colour, names, values[kept])
+    return Violin(cell.label, cell.colour, names, values[kept])

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.analysis import energy, scores
+from fedmpi.analysis import scores
 from fedmpi.analysis.cells import without
-from fedmpi.analysis.costs import by_name, by_round
+from fedmpi.analysis.costs import by_name, by_round, joules_by_phase
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
@@ -145,7 +145,7 @@ def digest(run: Run, target: float | None) -> Digest:
         costs=_costs(run),
         phases=by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
         secure=_secure(run),
-        joules=energy.by_phase(run),
+        joules=joules_by_phase(run),
         traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         holdings=_holdings(run),
         provenance=run.attempts[-1].provenance if run.attempts else {},
@@ -156,11 +156,10 @@ def digest(run: Run, target: float | None) -> Digest:
 def _secure(run: Run) -> dict[str, float]:
     """Return the seconds of each step of secure sums by name, over all attempts."""
     found: dict[str, float] = {}
-    for attempt in run.attempts:
-        for name in SECURE_STEPS:
-            if f"{name}_seconds" in attempt.measurements:
-                seconds = attempt.measurements[f"{name}_seconds"].sum(axis=0).mean()
-                found[name] = found.get(name, 0.0) + float(seconds)
+    for name in SECURE_STEPS:
+        rows = [attempt.measurements.get(f"{name}_seconds") for attempt in run.attempts]
+        if known := [float(each.sum(axis=0).mean()) for each in rows if each is not None]:
+            found[name] = sum(known)
     return found
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
 
+from fedmpi.analysis.cells import key
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.cells import Cell, Line, Setting, lines
 from fedmpi.analysis.page.collect import Digest, Float, Holdings
-from fedmpi.analysis.page.machine import Machine
 from fedmpi.analysis.page.marks import Bars, bars
 from fedmpi.analysis.page.overview import NAMES, of_runs, spent
-from fedmpi.analysis.page.sections import Section, areas_legend, grid, table
-from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, human
+from fedmpi.analysis.page.sections import Section, areas_legend, grid, part, table
+from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, Unit, human
 from fedmpi.analysis.summary import setting as setting_of
+from fedmpi.config.documents import load_json
+from fedmpi.errors import BadInput
 from fedmpi.store.schema import PHASES, SECURE_STEPS
 from fedmpi.tables.table import Column, Entry, share, words
 
@@ -37,60 +40,70 @@ def _means(cell: Cell, kind: str, names: Sequence[str]) -> Float:
     return means
 
 
+def _pictures(
+    settings: Sequence[Setting],
+    kind: str,
+    parts: Sequence[str],
+    titles: tuple[str, str, str],
+    units: Sequence[Unit],
+    note: Callable[[Cell, float], str],
+) -> Markup:
+    """Return bars of what cells spent by part, a picture per setting; nothing where no run has any.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    kind : str
+        As of `_means`.
+    parts : sequence of str
+    titles : tuple of str
+        Of a picture, of its axis, of the legend.
+    units : sequence of Unit
+    note : callable
+        Returns what stands behind a cell's bar of this length.
+    """
+    title, axis, legend = titles
+    charts = []
+    for each in settings:
+        cells = [cell for cell in each.cells if any(getattr(run, kind) for run in cell.runs.values())]
+        if cells:
+            values = np.nan_to_num(np.array([_means(cell, kind, parts) for cell in cells]))
+            notes = [note(cell, length) for cell, length in zip(cells, values.sum(axis=1), strict=True)]
+            given = Bars([cell.label for cell in cells], parts, values, notes, units)
+            charts.append(bars(f"{each.heading}: {title}", axis, given))
+    return areas_legend(legend, parts) + grid(charts) if charts else Markup("")
+
+
 def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
     """Return where the time went, and how fast the work was done."""
-    charts = []
-    for each in settings:
-        notes = ["{} {:.0%}".format(*costliest(cell)) for cell in each.cells]
-        values = np.array([_means(cell, "phases", PHASES) for cell in each.cells])
-        given = Bars([cell.label for cell in each.cells], PHASES, values, notes, SECONDS)
-        charts.append(bars(f"{each.heading}: time by phase", "time of a rank", given))
-    content = part("time")() + areas_legend("Phases", PHASES) + grid(charts) + _secure(settings)
-    content += _energy(settings)
-    content += _rates(settings, machine)
-    return Section("time", "Time: which phase costs the most", content)
 
+    def most(cell: Cell, length: float) -> str:
+        return "{} {:.0%}".format(*costliest(cell))
 
-def _secure(settings: Sequence[Setting]) -> Markup:
-    """Return the steps of secure sums, a picture per setting that has some."""
-    steps, charts = tuple(SECURE_STEPS), []
-    for each in settings:
-        cells = [cell for cell in each.cells if any(run.secure for run in cell.runs.values())]
-        if cells:
-            values = np.array([_means(cell, "secure", steps) for cell in cells])
-            notes = [human(total, SECONDS) for total in values.sum(axis=1)]
-            given = Bars([cell.label for cell in cells], steps, values, notes, SECONDS)
-            charts.append(bars(f"{each.heading}: secure sums by step", "time of a rank", given))
-    return areas_legend("Steps of a secure sum", steps) + grid(charts) if charts else Markup("")
+    def whole(cell: Cell, length: float) -> str:
+        return human(cell.mean("joules"), JOULES)
 
-
-def _energy(settings: Sequence[Setting]) -> Markup:
-    """Return the energy of each phase, a picture per setting whose runs have counted some."""
-    charts = []
-    for each in settings:
-        cells = [cell for cell in each.cells if any(run.joules for run in cell.runs.values())]
-        if cells:
-            values = np.nan_to_num(np.array([_means(cell, "joules", PHASES) for cell in cells]))
-            notes = [human(cell.mean("joules"), JOULES) for cell in cells]
-            given = Bars([cell.label for cell in cells], PHASES, values, notes, JOULES)
-            charts.append(
-                bars(f"{each.heading}: energy by phase", "processors and memory of all nodes", given)
-            )
-    return part("energy")() + areas_legend("Phases", PHASES) + grid(charts) if charts else Markup("")
+    titles = ("time by phase", "time of a rank", "Phases")
+    content = part("time")() + _pictures(settings, "phases", PHASES, titles, SECONDS, most)
+    titles = ("secure sums by step", "time of a rank", "Steps of a secure sum")
+    content += _pictures(settings, "secure", tuple(SECURE_STEPS), titles, SECONDS, _amount(SECONDS))
+    titles = ("energy by phase", "processors and memory of all nodes", "Phases")
+    energy = _pictures(settings, "joules", PHASES, titles, JOULES, whole)
+    content += part("energy")() + energy if energy else energy
+    return Section("time", "Time: which phase costs the most", content + _rates(settings, machine))
 
 
 def traffic(settings: Sequence[Setting]) -> Section:
     """Return the bytes of each collective."""
     found = dict.fromkeys(name for run in _runs(settings) for name in run.traffic)
     names = [name for name in found if name != "Ibarrier"]
-    charts = []
-    for each in settings:
-        values = np.array([_means(cell, "traffic", names) for cell in each.cells])
-        notes = [human(total, MEGABYTES) for total in values.sum(axis=1)]
-        given = Bars([cell.label for cell in each.cells], names, values, notes, MEGABYTES)
-        charts.append(bars(f"{each.heading}: bytes by collective", "payload of all ranks", given))
-    content = part("traffic")() + areas_legend("Collectives", names) + grid(charts)
-    return Section("traffic", "Bytes by collective", content)
+    titles = ("bytes by collective", "payload of all ranks", "Collectives")
+    charts = _pictures(settings, "traffic", names, titles, MEGABYTES, _amount(MEGABYTES))
+    return Section("traffic", "Bytes by collective", part("traffic")() + charts)
+
+
+def _amount(units: Sequence[Unit]) -> Callable[[Cell, float], str]:
+    return lambda cell, length: human(length, units)
 
 
 def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
@@ -171,3 +184,68 @@ def _partition(run: Digest, holdings: Holdings) -> Markup:
     named = f"{setting_of(run.config, 'dataset')}, {setting_of(run.config, 'partition')}"
     title = f"{named}: EMD {holdings.emd:.3f}{more}"
     return bars(title, "share of the client's examples", Bars(rows, parts, shares, notes, PERCENT))
+
+
+_APART = ("suite", "name", "seed", "algorithm", "rounds", "numerics_version", "checkpoint_seconds", "link")
+"""Settings that change neither the work of a round nor the memory it moves."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine's rates.
+
+    Attributes
+    ----------
+    cpu_model : str
+    layer : float
+        GFLOP/s in products of the layers' shape, one process.
+    least_seconds : float
+        What one round of `work` takes at least in one process, training and evaluation together.
+    work : str
+        Marks the data and settings of that round.
+    """
+
+    cpu_model: str
+    layer: float
+    least_seconds: float
+    work: str
+
+    def dense_share(self, runs: Sequence[Digest], rate: float) -> float | None:
+        """Return a rate per rank over the machine's; None on another processor."""
+        if any(run.provenance.get("cpu_model") != self.cpu_model for run in runs):
+            return None
+        return rate / self.layer
+
+    def roofline_share(self, runs: Sequence[Digest]) -> float | None:
+        """Return least seconds over measured ones; None for other work, or on another processor."""
+        if any(key(run.config, *_APART) != self.work for run in runs) or self.dense_share(runs, 1.0) is None:
+            return None
+        shares = []
+        for run in runs:
+            ranks = run.summary["ranks"][-1]
+            busy = ranks * (run.phases.get("train", 0.0) + run.phases.get("evaluate", 0.0))
+            shares.append(self.least_seconds * run.summary["rounds"] / busy if busy else np.nan)
+        return float(np.mean(shares))
+
+
+def read_machine(path: Path) -> Machine:
+    """Read what `fedmpi bench train --json` printed.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read, or is something else.
+    """
+    try:
+        found = load_json(path, "file")
+        results = found["results"]
+        return Machine(
+            cpu_model=str(found["provenance"]["cpu_model"]),
+            layer=float(results["layer_gflops"]),
+            least_seconds=float(sum(results["least_seconds"].values())),
+            work=key(found["settings"]["case"], *_APART),
+        )
+    except BadInput as error:
+        raise BadInput(f"--machine {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"--machine {path}: not what `fedmpi bench train --json` prints") from error

@@ -13,9 +13,8 @@ from fedmpi.analysis.page.axes import thinned
 from fedmpi.analysis.page.cells import Cell, Setting, direction
 from fedmpi.analysis.page.charts import Axes, Line
 from fedmpi.analysis.page.charts import lines as chart
-from fedmpi.analysis.page.collect import LOSSES, Float
-from fedmpi.analysis.page.sections import Section, cells_legend, grid, table
-from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.collect import LOSSES, Digest, Float
+from fedmpi.analysis.page.sections import Section, cells_legend, grid, part, table
 from fedmpi.judging.estimates import half_widths
 from fedmpi.metrics.metric import Metric
 from fedmpi.tables.table import Entry, listed, number, words
@@ -32,9 +31,8 @@ def curves(settings: Sequence[Setting]) -> Section:
     for place, each in enumerate(settings):
         drawn = [_scores(each, metric, part) for metric in each.metrics for part in reversed(metric.parts)]
         drawn += [_losses(each, field) for field in LOSSES]
-        inside = (
-            grid(filter(None, drawn), "wide") + _differing(each, place) + _in_numbers(each, f"curves-{place}")
-        )
+        inside = grid(filter(None, drawn), "wide") + _differing(each, place)
+        inside += _in_numbers(each, f"curves-{place}")
         parts.append(part("curves_of")(each.heading, json.dumps(_costs(each)), inside))
     return Section("curves", "Curves: scores and losses", Markup("").join(parts))
 
@@ -56,26 +54,21 @@ def _costs(each: Setting) -> dict[str, dict[str, list[float]]]:
 def _differing(each: Setting, place: int) -> Markup:
     """Return the settings in which the curves' runs differ; nothing where the algorithm says all."""
     configs = [flat(cell.config) for cell in each.cells]
-    names = dict.fromkeys(name for config in configs for name in sorted(config))
-    differing = [
-        name
-        for name in names
-        if name not in _NAMED and len({str(config.get(name)) for config in configs}) > 1
-    ]
+    names = dict.fromkeys(name for config in configs for name in sorted(config) if name not in _NAMED)
+    differing = [name for name in names if len({str(config.get(name)) for config in configs}) > 1]
+    if not differing:
+        return Markup("")
     rows = [[words(name), *(words(config.get(name, "")) for config in configs)] for name in differing]
     columns = listed(["setting", *(cell.label for cell in each.cells)])
-    return (
-        table("Settings in which they differ", columns, rows, f"differ-{place}") if differing else Markup("")
-    )
+    return table("Settings in which they differ", columns, rows, f"differ-{place}")
 
 
 def _scores(each: Setting, metric: Metric, part: str) -> Markup | None:
     label = metric.label(_PARTS.get(part, part))
     title = label if metric.higher else f"{label}, {direction(metric)}"
     unit = f"{label} (%)" if metric.percent else label
-    return _chart(
-        each, metric.field(part), Axes(_capitalised(title), each.heading, unit, factor=metric.scale)
-    )
+    axes = Axes(_capitalised(title), each.heading, unit, factor=metric.scale)
+    return _chart(each, metric.field(part), axes)
 
 
 def _losses(each: Setting, field: str) -> Markup | None:
@@ -96,21 +89,19 @@ def _chart(each: Setting, field: str, axes: Axes) -> Markup | None:
 
 
 def _drawable(each: Setting, field: str) -> list[Cell]:
-    return [
-        cell
-        for cell in each.cells
-        if all(np.isfinite(run.curves.get(field, np.nan)).any() for run in cell.runs.values())
-    ]
+    def known(run: Digest) -> bool:
+        return bool(np.isfinite(run.curves.get(field, np.nan)).any())
+
+    return [cell for cell in each.cells if all(map(known, cell.runs.values()))]
 
 
 def _with_spread(cell: Cell, runs: Sequence[Float]) -> Line:
     """Return the mean over seeds of values by round [R], with its 95 % interval if there are several."""
     values = np.array(runs)
     mean = values.mean(axis=0)
-    if len(values) < 2:
-        return Line(cell.label, cell.label, cell.colour, cell.dash, mean)
-    half = half_widths(values)
-    return Line(cell.label, cell.label, cell.colour, cell.dash, mean, mean - half, mean + half)
+    half = half_widths(values) if len(values) > 1 else None
+    band = (None, None) if half is None else (mean - half, mean + half)
+    return Line(cell.label, cell.colour, cell.dash, mean, *band)
 
 
 def _in_numbers(each: Setting, identifier: str) -> Markup:

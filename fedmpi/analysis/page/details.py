@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -21,9 +21,8 @@ from fedmpi.analysis.page.axes import COLOURS, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
-from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, table
-from fedmpi.analysis.page.templates import part
-from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human, measured
+from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, part, table
+from fedmpi.analysis.page.units import MEGABYTES, SECONDS, amounts, human
 from fedmpi.analysis.scores import TOGETHER, is_together, splitting_groups
 from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
@@ -61,14 +60,8 @@ def detail(run: Run) -> Detail:
             if run.attempts[-1].ranks > 1:
                 drawn.append(_imbalance(run))
     name = run.folder.resolve().name
-    facts = ", ".join(
-        [
-            f"{method(run.config)} on {setting(run.config, 'dataset')}",
-            f"seed {run.config.get('seed')}",
-            f"{run.rounds_completed} of {run.rounds} rounds",
-            run.status,
-        ]
-    )
+    what = f"{method(run.config)} on {setting(run.config, 'dataset')}, seed {run.config.get('seed')}"
+    facts = f"{what}, {run.rounds_completed} of {run.rounds} rounds, {run.status}"
     reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
     if is_together(run.config):
         reason += Markup("<p>{}</p>").format(TOGETHER)
@@ -96,10 +89,9 @@ def _gradient_norms(run: Run) -> Markup:
     drawn = []
     for client in chosen.tolist():
         cluster = clusters.index(int(final[client]))
-        where = "" if alone else f" (cluster {cluster + 1})"
         colour = client if alone else cluster
-        label = f"{run.clients[client]}{where}"
-        drawn.append(Line(label, label, colour % COLOURS, colour // COLOURS, values[:, client]))
+        label = run.clients[client] + ("" if alone else f" (cluster {cluster + 1})")
+        drawn.append(Line(label, colour % COLOURS, colour // COLOURS, values[:, client]))
     marks = tuple(sorted({number + 1 for number, _ in splits(splitting_groups(run))}))
     by = "a colour per client" if alone else "coloured by cluster at the end"
     some = f", {len(chosen)} of {len(run.clients)} clients" if len(chosen) < len(run.clients) else ""
@@ -111,8 +103,7 @@ def _phases(run: Run) -> Markup:
     """Return seconds by phase and round, mean over ranks."""
     seconds = np.zeros((run.rounds_completed, len(PHASES)))
     for attempt, kept in run.kept_rounds():
-        found = attempt.measurements["phase_seconds"][kept].mean(axis=1)
-        seconds[kept + attempt.first_round] = found
+        seconds[kept + attempt.first_round] = attempt.measurements["phase_seconds"][kept].mean(axis=1)
     return stack("Time by phase, mean over ranks", "seconds", PHASES, seconds)
 
 
@@ -130,23 +121,18 @@ def _collectives(run: Run) -> Markup:
     calls = by_name(run, "collective_calls", lambda rounds: rounds.sum(axis=0).max(axis=0))
     sizes = by_name(run, "collective_bytes", lambda rounds: rounds.sum(axis=(0, 1)) / 1e6)
     seconds = by_name(run, "collective_seconds", lambda rounds: rounds.sum(axis=0).max(axis=0, initial=0.0))
+    calls_of = "of the rank that makes most"
+    time_of = "of the rank that spends most in it, over all rounds; waiting for others included"
     columns = [
         Column[str]("collective", words),
-        Column[str]("calls", lambda name: number(calls[name], 0), "of the rank that makes most"),
-        Column[str](
-            "traffic",
-            lambda name: measured(sizes[name], MEGABYTES),
-            "payload of all ranks and rounds",
-            unit="MB",
-        ),
-        Column[str](
-            "time",
-            lambda name: measured(seconds[name], SECONDS),
-            "of the rank that spends most in it, over all rounds; waiting for others included",
-            unit="s",
-        ),
+        Column[str]("calls", lambda name: number(calls[name], 0), calls_of),
+        amounts("traffic", sizes.__getitem__, MEGABYTES, _PAYLOAD),
+        amounts("time", seconds.__getitem__, SECONDS, time_of),
     ]
     return table("Bytes and seconds by collective", columns, list(calls), "")
+
+
+_PAYLOAD = "payload of all ranks and rounds"
 
 
 def _secure_steps(run: Run) -> Markup:
@@ -154,18 +140,8 @@ def _secure_steps(run: Run) -> Markup:
     found = secure_steps(run)
     columns = [
         Column[str]("step", words),
-        Column[str](
-            "time",
-            lambda name: measured(found[name][0], SECONDS),
-            "slowest rank of each round, summed",
-            unit="s",
-        ),
-        Column[str](
-            "traffic",
-            lambda name: measured(found[name][1] / 1e6, MEGABYTES),
-            "payload of all ranks and rounds",
-            unit="MB",
-        ),
+        amounts("time", lambda name: found[name][0], SECONDS, "slowest rank of each round, summed"),
+        amounts("traffic", lambda name: found[name][1] / 1e6, MEGABYTES, _PAYLOAD),
         Column[str]("of", lambda name: words(SECURE_STEPS[name])),
     ]
     return table("Secure sums by step", columns, list(found), "") if found else Markup("")
@@ -191,16 +167,7 @@ def all_runs(digests: Sequence[Digest]) -> Section:
     return Section("runs", "All runs", table("Every run", columns, rows, "all-runs", BY_CASE))
 
 
-_ORIGIN = (
-    "cpu_model",
-    "cores",
-    "host",
-    "platform",
-    "python",
-    "device",
-    "torch_threads",
-    "model_flops",
-)
+_ORIGIN = ("cpu_model", "cores", "host", "platform", "python", "device", "torch_threads", "model_flops")
 
 
 def provenance(digests: Sequence[Digest]) -> Section:
@@ -211,9 +178,8 @@ def provenance(digests: Sequence[Digest]) -> Section:
         origin = _origin(runs[0])
         used = {pair for run in runs for pair in run.provenance.get("datasets", {}).items()}
         datasets = ", ".join(f"{name} {mark[:16]}" for name, mark in sorted(used))
-        rows = [
-            [words(name), words(value, "any")] for name, value in {**origin, "datasets": datasets}.items()
-        ]
+        about = {**origin, "datasets": datasets}
+        rows = [[words(name), words(value, "any")] for name, value in about.items()]
         names = ", ".join(run.name for run in runs)
         caption = f"Origin {place + 1} of {len(found)}: {len(runs)} run{'s' * (len(runs) > 1)}"
         parts.append(table(caption, listed(["what", "value"]), rows, f"origin-{place}"))
@@ -226,6 +192,7 @@ def _origin(run: Digest) -> dict[str, Any]:
     given = run.provenance
     mpi = given.get("mpi", {})
     packages = {name: each.get("version") for name, each in given.get("packages", {}).items()}
+    counters = "; ".join(f"{what}: {by}" for what, by in given.get("energy", {}).items())
     return {
         "commit": commit(given, "no checkout"),
         "numerics version": run.config["numerics_version"],
@@ -233,14 +200,9 @@ def _origin(run: Digest) -> dict[str, Any]:
         "hosts": ", ".join(hosts(given)),
         "memory": human(given.get("memory_bytes", math.nan) / 1e6, MEGABYTES),
         **{name: given[name] for name in _ORIGIN if name in given},
-        **({"energy": _energy(given["energy"])} if "energy" in given else {}),
+        **({"energy": counters} if "energy" in given else {}),
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }
-
-
-def _energy(counted: Mapping[str, str]) -> str:
-    """Return what counted joules on rank 0's node, or that nothing did."""
-    return "; ".join(f"{what}: {counters}" for what, counters in counted.items())
 
 
 def _configurations(digests: Sequence[Digest]) -> Markup:
@@ -255,6 +217,5 @@ def _configurations(digests: Sequence[Digest]) -> Markup:
     ]
     same, other = "Settings that all runs share", "Settings in which runs differ"
     folded = part("folded")
-    return folded(same, table(same, listed(["setting", "value"]), rows, "shared")) + folded(
-        other, table(other, listed(["run", *varying]), lines, "varying")
-    )
+    first = folded(same, table(same, listed(["setting", "value"]), rows, "shared"))
+    return first + folded(other, table(other, listed(["run", *varying]), lines, "varying"))

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from fedmpi.analysis.entries import score
-from fedmpi.analysis.page.axes import WIDTH, Box, Scale, joined, scale, svg, text
+from fedmpi.analysis.columns import score
+from fedmpi.analysis.page.axes import WIDTH, Box, Scale, group, panel, scale, text
 from fedmpi.analysis.page.cells import Cell, Lead, Line, Setting, lines
-from fedmpi.analysis.page.charts import panel
-from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.sections import part
 from fedmpi.metrics.metric import Metric
 from fedmpi.tables.table import NONE, Column, Entry, words
 
@@ -28,7 +27,7 @@ _LABELS, _FIGURES = 104.0, 134.0
 
 def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     """Return the columns of leads, none where nothing can lead."""
-    over = {lead.over.label.partition(", ")[0] for each in settings for _, lead in each.leads}
+    over = {lead.over.label.partition(", ")[0] for each in settings for lead in each.leads.values()}
 
     def entry(line: Line) -> Entry:
         ahead = line[0].lead(line[1])
@@ -75,21 +74,19 @@ def _record(setting: Setting, cell: Cell) -> dict[str, Any]:
 
 def forest(setting: Setting) -> Markup:
     """Return the leads of a setting's cells with their intervals: filled where decided, hollow where not."""
-    found = [(cell, lead) for cell, lead in setting.leads if lead.gap.count]
+    found = [(cell, lead) for cell, lead in setting.leads.items() if lead.gap.count]
     factor, unit = setting.metric.scale, setting.metric.points.strip() or setting.metric.title
     bottom = 8.0 + _ROW * len(found)
     box = Box(left=_LABELS, right=WIDTH - _FIGURES, bottom=bottom, height=bottom + 34.0)
     ends = [factor * end for _, lead in found for end in _reach(lead)]
     x = scale([0.0, *ends], box.left, box.right)
-    parts: list[Markup | str] = [box.grid(x, None, f"lead ({unit})")]
-    parts.append(f'<path class="zero" d="M{float(x(0)):.1f} {box.top}V{box.bottom}"/>')
+    parts = [box.grid(x, None, f"lead ({unit})")]
+    parts.append(Markup(f'<path class="zero" d="M{float(x(0)):.1f} {box.top}V{box.bottom}"/>'))
     for place, (cell, lead) in enumerate(found):
-        parts.append(f'<g data-series="{escape(cell.label)}">')
-        parts += [*_row(cell, lead, x, box.top + (place + 0.5) * _ROW), "</g>"]
+        parts.append(group(cell.label, *_row(cell, lead, x, box.top + (place + 0.5) * _ROW)))
     over = ", ".join(dict.fromkeys(lead.over.label for _, lead in found))
     title = f"{setting.heading}: lead over {over}"
-    label = f"{title}, {unit}, with intervals, {len(found)} algorithms"
-    return panel(title, svg(joined(parts), box.height, label))
+    return panel(title, parts, box.height, f"{title}, {unit}, with intervals, {len(found)} algorithms")
 
 
 def _reach(lead: Lead) -> tuple[float, float]:
@@ -97,7 +94,7 @@ def _reach(lead: Lead) -> tuple[float, float]:
     return lead.gap.mean - half, lead.gap.mean + half
 
 
-def _row(cell: Cell, lead: Lead, x: Scale, y: float) -> list[Markup | str]:
+def _row(cell: Cell, lead: Lead, x: Scale, y: float) -> list[str]:
     metric = cell.metric
     low, middle, high = (
         float(x(metric.scale * value)) for value in (_reach(lead)[0], lead.gap.mean, _reach(lead)[1])

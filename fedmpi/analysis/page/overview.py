@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import score
+from fedmpi.analysis.columns import score
 from fedmpi.analysis.page import leads
 from fedmpi.analysis.page.cells import EQUAL, Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
 from fedmpi.analysis.page.sections import Section, leaders, table
-from fedmpi.analysis.page.units import Unit, measured
+from fedmpi.analysis.page.units import Unit, amounts
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
-from fedmpi.tables.table import Column, Entry, filled, number, words
+from fedmpi.tables.table import Column, Entry, filled, number, share, words
 
 _MEANINGS = {
     "client": {
@@ -41,7 +41,8 @@ def overview(settings: Sequence[Setting]) -> Section:
     for place, alike in enumerate(by_metric(settings)):
         metric = alike[0].metric
         caption = f"Every dataset and algorithm by {metric.title}, {direction(metric)}"
-        scores = [each for each in columns(alike) if not any(each.heading == cost.heading for cost in COSTS)]
+        costs = [cost.heading for cost in COSTS]
+        scores = [each for each in columns(alike) if each.heading not in costs]
         parts.append(table(caption, scores, lines(alike), f"cells-{place}", ""))
         parts.append(Markup('<p class="note">{}</p>').format(note(metric)))
     return Section("overview", "All scores", Markup("").join(parts))
@@ -96,10 +97,10 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
             "last round, mean over clients that do not attack",
         ),
         Column(
-            "attackers among attackers", _share("attackers_together"),
+            "attackers among attackers", lambda line: share(line[1].mean("attackers_together"), 1),
             "share of attackers in an attacker's group at the end, %",
         ),
-        Column("epsilon", _epsilon, "privacy spent at the end, by client (docs/privacy.md)", pasted=True),
+        of_runs("epsilon", "epsilon", 2, "privacy spent at the end, by client (docs/privacy.md)", True),
         Column("clusters", _clusters, "clusters at the end, mean over seeds, of algorithms that split them"),
     ]  # fmt: skip
     last, *others = (_headline(metric, rule) for rule in rules(metric))
@@ -127,9 +128,8 @@ def _to_target(unit: str, digits: int, spare: int) -> Column[Line]:
 def _headline(metric: Metric, rule: str) -> Column[Line]:
     def entry(line: Line) -> Entry:
         setting, cell = line
-        several = rule != PUBLISHED and len(setting.cells) > 1
-        best = several and any(cell is each for each in ahead(setting, rule))
-        return score(metric, line[1].score(rule), "best" if best else "")
+        best = rule != PUBLISHED and len(setting.cells) > 1 and cell in ahead(setting, rule)
+        return score(metric, cell.score(rule), "best" if best else "")
 
     title = f"{metric.label(unit=True)}, {rule}" if rule == LAST else rule
     return Column(title, entry, _meaning(metric, _MEANINGS[metric.scope][rule]), pasted=True)
@@ -147,14 +147,6 @@ def _figure(metric: Metric, name: str, title: str, meaning: str, pasted: bool = 
         return score(metric, found if metric.field() == name else found.mean)
 
     return Column(title, entry, meaning, pasted=pasted)
-
-
-def _share(name: str) -> Callable[[Line], Entry]:
-    return lambda line: number(100 * line[1].mean(name), 1)
-
-
-def _epsilon(line: Line) -> Entry:
-    return number(line[1].mean("epsilon"), 2)
 
 
 def ahead(setting: Setting, rule: str = LAST) -> list[Cell]:
@@ -214,8 +206,7 @@ def of_runs(title: str, name: str, digits: int, meaning: str = "", pasted: bool 
 
 def spent(title: str, name: str, units: Sequence[Unit], meaning: str) -> Column[Line]:
     """Return the column of a cost of the runs in human units, its mean over seeds; for the page alone."""
-    base = next(unit for unit, size in units if size == 1)
-    return Column(title, lambda line: measured(line[1].mean(name), units), meaning, unit=base)
+    return amounts(title, lambda line: line[1].mean(name), units, meaning)
 
 
 NAMES = (

@@ -1,18 +1,19 @@
-"""What the page's sections have in common: their form, tables, legends, grids of charts, who leads."""
+"""What the page's sections have in common: form, templates, tables, legends, grids of charts, who leads."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.cells import Cell
-from fedmpi.analysis.page.templates import part
-from fedmpi.tables.html import html
+from fedmpi.tables.html import compact, html, template
 from fedmpi.tables.table import Column, Table
 
 T = TypeVar("T")
@@ -26,6 +27,22 @@ class Section:
     identifier: str
     title: str
     content: Markup
+
+
+def file(name: str) -> Markup:
+    """Return a file that the page is made of."""
+    return Markup(files("fedmpi.analysis.page").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def _parts() -> Any:
+    return template(compact(file("parts.html.j2"))).module
+
+
+def part(name: str) -> Callable[..., Markup]:
+    """Return a part of the page by its name in ``parts.html.j2``."""
+    found: Callable[..., Markup] = getattr(_parts(), name)
+    return found
 
 
 def grid(charts: Iterable[Markup], kind: str = "") -> Markup:

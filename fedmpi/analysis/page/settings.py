@@ -122,32 +122,31 @@ _MOST_ACROSS = 3
 def _named(
     found: Sequence[Sequence[dict[int, Digest]]], wanted: str | None, across: Sequence[str]
 ) -> list[Setting]:
-    firsts = [next(iter(alike[0].values())) for alike in found]
+    firsts = [_first(alike[0]) for alike in found]
     configs = [run.setting(*across) for run in firsts]
     names = _names([run.config for run in firsts])
-    present = [next(iter(seeds.values())) for alike in found for seeds in alike]
-    looks = algorithm_looks((str(setting(run.config, "algorithm")) for run in present), DASHES)
+    present = (str(setting(_first(seeds).config, "algorithm")) for alike in found for seeds in alike)
+    looks = algorithm_looks(present, DASHES)
     headings = [
         heading if len(heading) <= _LONGEST_HEADING else f"{name}, {_NUMBERED}{place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
     ]
+    counts = [f", {len(run.clients)} client{'s' * (len(run.clients) != 1)}" for run in firsts]
     marked = [
-        f"{heading}, {_counted(len(run.clients))}" if headings.count(heading) > 1 else heading
-        for heading, run in zip(headings, firsts, strict=True)
+        heading + count * (headings.count(heading) > 1)
+        for heading, count in zip(headings, counts, strict=True)
     ]
     parts = zip(names, differing(names, configs), strict=True)
-    drawn = [_cells(alike, looks, across) for alike in found]
-    return [
-        Setting(
-            heading, run.clients, cells, reference_among([each.algorithm for each in cells], wanted), *part
-        )
-        for heading, run, cells, part in zip(marked, firsts, drawn, parts, strict=True)
-    ]
+    listed = []
+    for heading, run, alike, (name, differs) in zip(marked, firsts, found, parts, strict=True):
+        cells = _cells(alike, looks, across)
+        against = reference_among([each.algorithm for each in cells], wanted)
+        listed.append(Setting(heading, run.clients, cells, against, name, differs))
+    return listed
 
 
-def _counted(clients_there: int) -> str:
-    """Return "1 client" or "5 clients"."""
-    return f"{clients_there} client{'s' * (clients_there != 1)}"
+def _first(seeds: Mapping[int, Digest]) -> Digest:
+    return next(iter(seeds.values()))
 
 
 def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -160,30 +159,31 @@ def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 def _cells(
     found: Sequence[dict[int, Digest]], looks: Mapping[str, int], across: Sequence[str]
 ) -> tuple[Cell, ...]:
-    ordered = sorted(found, key=lambda seeds: _order(next(iter(seeds.values()))))
-    firsts = [next(iter(seeds.values())) for seeds in ordered]
-    configs = [run.repeated() for run in firsts]
-    labels = titles([_method(run) for run in firsts], configs)
+    ordered = sorted(found, key=lambda seeds: _order(_first(seeds)))
+    configs = [_first(seeds).repeated() for seeds in ordered]
+    methods, algorithms = ([each(_first(seeds)) for seeds in ordered] for each in (_method, _algorithm))
+    labels = titles(methods, configs)
     for dotted in across:
         values = [value_at(config, dotted) for config in configs]
         if len(set(map(str, values))) > 1:
             parts = [f", {dotted.rpartition('.')[2]} = {shown(value)}" for value in values]
             parts = ["" if value is None else part for value, part in zip(values, parts, strict=True)]
             labels = [each if part in each else each + part for each, part in zip(labels, parts, strict=True)]
-    algorithms = [str(setting(config, "algorithm")) for config in configs]
     drawn = []
     for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
-        colour, repeat = looks[algorithms[place]], algorithms[:place].count(algorithms[place])
-        dash = (colour + 2 * repeat) % DASHES
-        if known_objective(
-            _objective(firsts[place])
-        ):  # a colour per objective, dashes per algorithm, on every dataset
-            repeat = [_method(run) for run in firsts[:place]].count(_method(firsts[place]))
-            colour, dash = _order(firsts[place])[0], (colour + 2 * repeat) % DASHES
-        sorted_seeds = dict(sorted(seeds.items()))
+        run, colour = _first(seeds), looks[algorithms[place]]
+        dash = colour + 2 * algorithms[:place].count(algorithms[place])
+        if known_objective(_objective(run)):  # a colour per objective, dashes per algorithm, on every dataset
+            dash = colour + 2 * methods[:place].count(methods[place])
+            colour = _order(run)[0]
         plain = re.sub(r"\brounds = (\d+)", r"\1 rounds", label)
-        drawn.append(Cell(configs[place], sorted_seeds, plain, colour % COLOURS, dash))
+        seeds = dict(sorted(seeds.items()))
+        drawn.append(Cell(configs[place], seeds, plain, colour % COLOURS, dash % DASHES))
     return tuple(drawn)
+
+
+def _algorithm(run: Digest) -> str:
+    return str(setting(run.config, "algorithm"))
 
 
 def _objective(run: Digest) -> str:
@@ -191,17 +191,12 @@ def _objective(run: Digest) -> str:
 
 
 def _method(run: Digest) -> str:
-    algorithm, objective = str(setting(run.config, "algorithm")), _objective(run)
-    return (
-        unsupervised_name(objective, algorithm) if known_objective(objective) else algorithm_name(algorithm)
-    )
+    objective = _objective(run)
+    known = known_objective(objective)
+    return unsupervised_name(objective, _algorithm(run)) if known else algorithm_name(_algorithm(run))
 
 
 def _order(run: Digest) -> tuple[int, int, str, int]:
-    algorithm = str(setting(run.config, "algorithm"))
-    return (
-        objective_place(_objective(run)) if known_objective(_objective(run)) else 0,
-        algorithm_place(algorithm),
-        algorithm,
-        int(run.config["rounds"]),
-    )
+    objective, algorithm = _objective(run), _algorithm(run)
+    place = objective_place(objective) if known_objective(objective) else 0
+    return place, algorithm_place(algorithm), algorithm, int(run.config["rounds"])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.entries import score
+from fedmpi.analysis.columns import score
 from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, lines
+from fedmpi.analysis.page.marks import Point, Scatter, scatter
 from fedmpi.analysis.page.overview import NAMES, spent
-from fedmpi.analysis.page.scatter import Point, Scatter, scatter
-from fedmpi.analysis.page.sections import Section, cells_legend, grid, table
-from fedmpi.analysis.page.templates import part
+from fedmpi.analysis.page.sections import Section, cells_legend, grid, part, table
 from fedmpi.analysis.page.units import JOULES, MEGABYTES, SECONDS, Unit, measured
 from fedmpi.metrics import targets
 from fedmpi.tables.table import NONE, Column, Entry, filled, number, words
@@ -78,17 +78,10 @@ def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
 
 def _chart(setting: Setting, cost: Cost) -> Markup:
     metric, on_front = setting.metric, front(setting.cells, cost)
-    points = [
-        Point(
-            cell.label,
-            cell.colour,
-            cost.of(cell),
-            metric.scale * cell.score().mean,
-            _interval(cell),
-            any(cell is each for each in on_front),
-        )
-        for cell in setting.cells
-    ]
+    points = []
+    for cell in setting.cells:
+        place, outlined = (cost.of(cell), metric.scale * cell.score().mean), cell in on_front
+        points.append(Point(cell.label, cell.colour, *place, _interval(cell), outlined))
     title = f"{setting.heading}: {metric.label()} against {cost.title}"
     return scatter(Scatter(title, cost.meaning, metric.label(unit=True), cost.units), points)
 
@@ -115,7 +108,8 @@ def front(cells: Sequence[Cell], cost: Cost) -> list[Cell]:
 
 
 def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[Line]]:
-    metric = settings[0].metric
+    metric, runs = settings[0].metric, [run for _, cell in lines(settings) for run in cell.runs.values()]
+    counted = any("joules" in run.summary for run in runs)
     return [
         *NAMES,
         Column(f"{metric.label(unit=True)}, last round", lambda line: score(metric, line[1].score())),
@@ -131,29 +125,23 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
             lambda line: number(metric.scale * target_of(line[0], target), metric.digits),
         ),
         Column("rounds to it", lambda line: _to_target(line, target, None), "mean over seeds"),
-        Column("time to it", lambda line: _to_target(line, target, TIME), "mean over seeds", unit="s"),
-        Column("traffic to it", lambda line: _to_target(line, target, TRAFFIC), "mean over seeds", unit="MB"),
-        *([_energy(target)] if _counted(settings) else []),
+        *(_cost_to(target, cost) for cost in (TIME, TRAFFIC, *[ENERGY] * counted)),
     ]
 
 
-def _counted(settings: Sequence[Setting]) -> bool:
-    return any("joules" in run.summary for _, cell in lines(settings) for run in cell.runs.values())
-
-
-def _energy(target: float | None) -> Column[Line]:
-    """Return the column of the energy to the target; a dash where some of it was not counted."""
-    return Column("energy to it", lambda line: _to_target(line, target, ENERGY), "mean over seeds", unit="J")
+def _cost_to(target: float | None, cost: Cost) -> Column[Line]:
+    """Return the column of a cost up to the target; a dash where some of it was not counted."""
+    unit = next(name for name, size in cost.units if size == 1)
+    entry = partial(_to_target, given=target, cost=cost)
+    return Column(f"{cost.title} to it", entry, "mean over seeds", unit=unit)
 
 
 def _fronts(line: Line) -> Entry:
     setting, cell = line
-    found = [
-        name
-        for name, cost in (("traffic", TRAFFIC), ("time", TIME))
-        if len(setting.cells) > 1 and any(cell is each for each in front(setting.cells, cost))
-    ]
-    return words(", ".join(found) or ("no" if len(setting.cells) > 1 else NONE))
+    if len(setting.cells) == 1:
+        return words(NONE)
+    found = [cost.title for cost in (TRAFFIC, TIME) if cell in front(setting.cells, cost)]
+    return words(", ".join(found) or "no")
 
 
 def target_of(setting: Setting, given: float | None) -> float:

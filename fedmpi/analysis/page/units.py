@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from fedmpi.tables.table import NONE, Entry
+from fedmpi.tables.table import NONE, Column, Entry
+
+Row = TypeVar("Row")
 
 Unit = tuple[str, float]
 """A name, and how much of the base unit it is."""
@@ -35,3 +38,9 @@ def human(value: float, units: Sequence[Unit]) -> str:
 def measured(value: float, units: Sequence[Unit]) -> Entry:
     """Return the entry of a value, which is sorted by the base unit."""
     return Entry(human(value, units), "" if math.isnan(value) else value)
+
+
+def amounts(title: str, value: Callable[[Row], float], units: Sequence[Unit], meaning: str) -> Column[Row]:
+    """Return the column of values in human units, sorted by the base unit; for the page alone."""
+    base = next(name for name, size in units if size == 1)
+    return Column(title, lambda row: measured(value(row), units), meaning, unit=base)

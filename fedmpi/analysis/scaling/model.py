@@ -156,14 +156,17 @@ def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
 
 def _coefficients(amounts: Float, seconds: Float) -> tuple[float, float]:
     """Return the two coefficients, not below 0, that explain seconds best by two amounts; NaN of NaN."""
+    first, second = [math.nan] * 2 if np.isnan(amounts).any() else _least_squares(amounts, seconds)
+    return first, second
+
+
+def _least_squares(amounts: Float, seconds: Float) -> list[float]:
+    """Return the coefficients of amounts [samples, amounts], not below 0, that explain seconds best."""
     from scipy.optimize import nnls
 
-    if np.isnan(amounts).any():
-        return math.nan, math.nan
     scales = np.where(amounts.max(axis=0) > 0, amounts.max(axis=0), 1.0)
     found, _ = nnls(amounts / scales, seconds)
-    first, second = found / scales
-    return float(first), float(second)
+    return list(map(float, found / scales))
 
 
 def _evaluations(points: Sequence[Point]) -> tuple[Float, Float]:
@@ -184,8 +187,6 @@ def _networks(points: Sequence[Point]) -> dict[str, Network]:
 
     A collective of small messages alone would take its waits for transfer.
     """
-    from scipy.optimize import nnls
-
     names = list(dict.fromkeys(name for each in points for name in each.collectives))
     sampled = [(each.ranks, name, found) for each in points for name, found in each.collectives.items()]
     if not sampled:
@@ -193,9 +194,8 @@ def _networks(points: Sequence[Point]) -> dict[str, Network]:
     amounts = np.zeros((len(sampled), len(names) + 1))
     for row, (ranks, name, messages) in zip(amounts, sampled, strict=True):
         row[names.index(name)], row[-1] = messages.calls * _levels(ranks), messages.size
-    scales = np.where(amounts.max(axis=0) > 0, amounts.max(axis=0), 1.0)
-    found, _ = nnls(amounts / scales, np.array([messages.seconds for *_, messages in sampled]))
-    *latencies, per_byte = map(float, found / scales)
+    seconds = np.array([messages.seconds for *_, messages in sampled])
+    *latencies, per_byte = _least_squares(amounts, seconds)
     counts = Counter(name for _, name, _ in sampled)
     return {name: Network(each, per_byte, counts[name]) for name, each in zip(names, latencies, strict=True)}
 

@@ -136,11 +136,10 @@ class Point:
 
 def point(run: Run) -> Point | None:
     """Return what scaling needs of a run; None if it has no round."""
-    attempt, kept = max(
-        run.kept_rounds(), key=lambda pair: len(pair[1]), default=(None, np.zeros(0, np.int64))
-    )
-    if attempt is None or not len(kept):
+    longest = max(run.kept_rounds(), key=lambda pair: len(pair[1]), default=None)
+    if longest is None or not len(longest[1]):
         return None
+    attempt, kept = longest
     rows = kept[1:] if len(kept) > 1 else kept
     results = {name: values[rows + attempt.first_round] for name, values in run.results.items()}
     measured = {name: values[rows] for name, values in attempt.measurements.items()}
@@ -196,9 +195,8 @@ def _messages(attempt: AttemptRecord, measured: Mapping[str, Array]) -> dict[str
         if calls.any() and not name.endswith("arrier"):
             payload = sizes.sum(axis=1) if name in _BY_RANK else sizes.max(axis=1)
             others = seconds[:, 1:] if name in _FROM_ROOT and seconds.shape[1] > 1 else seconds
-            found[name] = Messages(
-                float(calls.max(axis=1).mean()), float(payload.mean()), float(np.median(others.min(axis=1)))
-            )
+            waitless = float(np.median(others.min(axis=1)))
+            found[name] = Messages(float(calls.max(axis=1).mean()), float(payload.mean()), waitless)
     return found
 
 

@@ -93,10 +93,8 @@ def strong(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) ->
             rows = [_row(members, model, number, with_server) for number in sorted(numbers.union(wanted))]
             base = next(row for row in rows if row.runs)
             rows = [_related(row, base, row.counted / base.counted) for row in rows]
-            rows = [
-                replace(row, held_out=held_out(members, points, row.ranks)) if row.runs else row
-                for row in rows
-            ]
+            apart = {row.ranks: held_out(members, points, row.ranks) for row in rows if row.runs}
+            rows = [replace(row, held_out=apart.get(row.ranks)) for row in rows]
             found.append(Series(members[0].title, "strong", with_server, tuple(rows), model, members[0]))
     return found
 
@@ -192,11 +190,8 @@ def together(points: Sequence[Point]) -> list[Together]:
     """Return the folders whose runs overlapped in time."""
     found = []
     for members in grouped(points, lambda each: str(each.folder.parent)).values():
-        spans = [
-            (seconds_of(each.started), seconds_of(each.ended))
-            for each in members
-            if each.started and each.ended
-        ]
+        ended = [each for each in members if each.started and each.ended]
+        spans = [(seconds_of(each.started), seconds_of(each.ended)) for each in ended]
         if len(spans) < 2:
             continue
         begin, end = min(first for first, _ in spans), max(last for _, last in spans)

@@ -12,7 +12,7 @@ import pytest
 
 from fedmpi.comm.launch import mpiexec
 from fedmpi.store.record import RunRecord
-from tests.analysis.tasks import FIELDS
+from tests.analysis.tasks import recorded
 
 SUITE = """
 name = "small/suite"
@@ -92,25 +92,69 @@ def test_unpacked_it_is_a_folder_of_runs(here, bundle, tmp_path):
     assert here("compare", "--identical", tmp_path / "small" / "runs", "small.toml").returncode == 0
 
 
-def test_a_changed_file_is_found(here, bundle):
-    changed = repacked(bundle, lambda path, content: content + b"#" if path == "suite.toml" else content)
-    done = here("records", "verify", changed)
+def with_a_comment(content):
+    return content + b"#"
+
+
+def with_another_score(content):
+    head, first, *others = content.decode().splitlines()
+    names, values = head.split(","), first.split(",")
+    values[names.index("score")] = "0.99"
+    return "\n".join([head, ",".join(values), *others, ""]).encode()
+
+
+def in_record(change):
+    """Return a function that applies `change` to the content of a record."""
+
+    def changed(content):
+        file = io.BytesIO(content)
+        with h5py.File(file, "r+") as record:
+            change(record)
+        return file.getvalue()
+
+    return changed
+
+
+def with_more_rounds(record):
+    record["config"][()] = bytes(record["config"][()]).replace(b'"rounds":2', b'"rounds":3')
+
+
+def with_a_link(record):
+    del record["rounds/test_accuracy"]
+    record["rounds/test_accuracy"] = h5py.ExternalLink("/home/me/mine.h5", "accuracy")
+
+
+def with_another_result(record):
+    record["rounds/test_accuracy"][1, 0] = 0.99
+
+
+RECORD = "runs/fedavg/run.h5"
+
+
+@pytest.mark.parametrize(
+    ("changed", "change", "words"),
+    [
+        ("suite.toml", with_a_comment, "its content is not the one that was packed (SHA-256 differs)"),
+        ("tables/clients.csv", with_another_score, "fedavg, synthetic-0, score: '0.99', the record gives"),
+        (
+            RECORD,
+            in_record(with_more_rounds),
+            "/: attributes, configuration, clients or partition are not what was written",
+        ),
+        (
+            RECORD,
+            in_record(with_a_link),
+            "/rounds/test_accuracy is a link to another file, and no link is followed",
+        ),
+        (RECORD, in_record(with_another_result), "/rounds: round 2 is not what was written"),
+    ],
+)
+def test_what_is_not_as_it_was_packed_is_found(here, bundle, changed, change, words):
+    other = repacked(bundle, lambda path, content: change(content) if path == changed else content)
+    done = here("records", "verify", other)
     assert done.returncode == 1
-    assert "WRONG: suite.toml: its content is not the one that was packed (SHA-256 differs)" in done.stdout
+    assert f"WRONG: {changed}: {words}" in done.stdout
     assert done.stdout.rstrip().endswith("not valid")
-
-
-def test_a_table_that_does_not_follow_from_the_records_is_found(here, bundle):
-    def change(path, content):
-        if path != "tables/clients.csv":
-            return content
-        head, first, *others = content.decode().splitlines()
-        names, values = head.split(","), first.split(",")
-        values[names.index("score")] = "0.99"
-        return "\n".join([head, ",".join(values), *others, ""]).encode()
-
-    done = here("records", "verify", repacked(bundle, change))
-    assert "WRONG: tables/clients.csv: fedavg, synthetic-0, score: '0.99', the record gives" in done.stdout
 
 
 def test_the_order_of_its_files_says_nothing(here, bundle):
@@ -123,33 +167,6 @@ def test_the_order_of_its_files_says_nothing(here, bundle):
     assert done.returncode == 0, done.stdout
 
 
-def in_record(path, tmp_path, change):
-    """Return a function for `repacked` that applies `change` to one record."""
-
-    def changed(each, content):
-        if each != path:
-            return content
-        file = tmp_path / "run.h5"
-        file.write_bytes(content)
-        with h5py.File(file, "r+") as record:
-            change(record)
-        return file.read_bytes()
-
-    return changed
-
-
-def test_a_record_of_another_configuration_is_found(here, bundle, tmp_path):
-    def change(record):
-        text = bytes(record["config"][()]).replace(b'"rounds":2', b'"rounds":3')
-        record["config"][()] = text
-
-    out = here(
-        "records", "verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))
-    ).stdout
-    words = "attributes, configuration, clients or partition are not what was written"
-    assert f"WRONG: runs/fedavg/run.h5: /: {words}" in out
-
-
 def test_a_record_of_other_settings_than_the_suite_is_found(here, bundle, tmp_path):
     assert here("run", "small.toml", "--case", "fedavg", "--set", "seed=9", "--out", tmp_path).returncode == 0
     other = next(tmp_path.glob("fedavg*/run.h5")).read_bytes()
@@ -158,27 +175,6 @@ def test_a_record_of_other_settings_than_the_suite_is_found(here, bundle, tmp_pa
     ).stdout
     assert "WRONG: runs/fedavg/run.h5: the index has another configuration for this case" in out
     assert "WRONG: case fedavg: other settings than the suite's (" in out and "seed: 0 -> 9" in out
-
-
-def test_a_record_that_leads_out_of_itself_is_found(here, bundle, tmp_path):
-    def change(record):
-        del record["rounds/test_accuracy"]
-        record["rounds/test_accuracy"] = h5py.ExternalLink("/home/me/mine.h5", "accuracy")
-
-    done = here("records", "verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change)))
-    assert done.returncode == 1
-    words = "/rounds/test_accuracy is a link to another file, and no link is followed"
-    assert f"WRONG: runs/fedavg/run.h5: {words}" in done.stdout
-
-
-def test_a_changed_result_is_found(here, bundle, tmp_path):
-    def change(record):
-        record["rounds/test_accuracy"][1, 0] = 0.99
-
-    out = here(
-        "records", "verify", repacked(bundle, in_record("runs/fedavg/run.h5", tmp_path, change))
-    ).stdout
-    assert "WRONG: runs/fedavg/run.h5: /rounds: round 2 is not what was written" in out
 
 
 def test_nothing_is_written_where_a_case_is_missing(here, place, tmp_path):
@@ -220,15 +216,7 @@ def test_runs_of_an_unknown_suite_are_packed_with_a_note(fedmpi, place, tmp_path
 
 
 def test_unfinished_runs_are_not_packed(here, tmp_path):
-    about = {
-        "config": {"suite": "s"},
-        "clients": ["c"],
-        "rounds": 2,
-        "partition": {},
-        "extra": FIELDS["accuracy"],
-    }
-    with RunRecord.create(tmp_path / "runs" / "half", **about) as record:
-        record.finish("interrupted")
+    recorded(tmp_path / "runs" / "half", {"suite": "s"}, ["c"], [], status="interrupted")
     done = here("records", "pack", tmp_path / "runs", "--out", tmp_path / "a.tar.gz")
     assert done.returncode == 2
     assert "half: interrupted; no complete run to pack" in done.stderr

@@ -4,9 +4,8 @@ import pytest
 from fedmpi.analysis import figures
 from fedmpi.analysis.figures import style
 from fedmpi.store.reader import load_run
-from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
-from tests.analysis.tasks import FIELDS
+from tests.analysis.tasks import FIELDS, recorded
 
 
 @pytest.fixture
@@ -29,17 +28,12 @@ def record(tmp_path):
             "algorithm": {"name": "fedavg"},
             **settings,
         }
-        folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
-        extra = (*FIELDS["accuracy"], *extra)
-        with RunRecord.create(
-            folder, config=config, clients=clients, rounds=rounds, partition={}, extra=extra
-        ) as run:
-            run.begin_attempt(0, 1, ["Bcast"], {})
-            for index in range(rounds):
-                rows = {name: np.asarray(values)[index] for name, values in results.items()}
-                run.write_round(index, *_rows(len(clients), rows, extra))
-            run.finish("complete", "")
-        return load_run(folder)
+        folder, extra = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}", (*FIELDS["accuracy"], *extra)
+        by_round = [
+            {name: np.asarray(values)[at] for name, values in results.items()} for at in range(rounds)
+        ]
+        rows = [_rows(len(clients), given, extra) for given in by_round]
+        return load_run(recorded(folder, config, clients, rows, ranks=1, extra=extra))
 
     return make
 

@@ -1,5 +1,9 @@
 """Pictures of unsupervised runs, drawn from short real ones."""
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -25,12 +29,14 @@ local_epochs = [1, 2]
 """
 
 
-@pytest.fixture
-def runs(fedmpi, tmp_path):
-    (tmp_path / "suite.toml").write_text(SUITE)
-    done = fedmpi("run", tmp_path / "suite.toml", "--out", "runs")
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clustering")
+    (folder / "suite.toml").write_text(SUITE)
+    command = [sys.executable, "-m", "fedmpi", "run", "suite.toml", "--out", "runs"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return [load_run(folder) for folder in sorted((tmp_path / "runs").iterdir())]
+    return [load_run(case) for case in sorted((folder / "runs").iterdir())]
 
 
 def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
@@ -68,12 +74,8 @@ def test_many_methods_by_round_have_a_panel_each_with_the_others_in_grey(runs, d
     picture = draw("clustering", of_one)
     means = {}
     for objective in ("infograph", "fclg"):
-        scores = [
-            run.results["clustering_accuracy"]
-            for run in of_one
-            if run.config["objective"]["name"] == objective
-        ]
-        means[objective] = 100 * np.mean(scores, axis=0)
+        chosen = [run for run in of_one if run.config["objective"]["name"] == objective]
+        means[objective] = 100 * np.mean([run.results["clustering_accuracy"] for run in chosen], axis=0)
     first, second = picture.axes
     assert first.get_title(loc="left") == f"InfoGraph-FedAvg, {means['infograph'][-1]:.1f}"
     assert second.get_title(loc="left") == f"FCLG, {means['fclg'][-1]:.1f}"
@@ -85,8 +87,9 @@ def test_many_methods_by_round_have_a_panel_each_with_the_others_in_grey(runs, d
     assert picture._suptitle.get_text() == "synthetic"
 
 
-def test_vectors_that_are_damaged_or_gone_are_named_in_one_line(runs, fedmpi):
-    folder, plot = runs[0].folder, ("plot", "t-sne", runs[0].folder, "--image", "x.svg")
+def test_vectors_that_are_damaged_or_gone_are_named_in_one_line(runs, fedmpi, tmp_path):
+    folder = shutil.copytree(runs[0].folder, tmp_path / "run")
+    plot = ("plot", "t-sne", folder, "--image", "x.svg")
     kept = folder / "embeddings" / "round-0001.npz"
     content = kept.read_bytes()
     for bad in (b"", content[:300], content[:900] + bytes(40) + content[940:]):

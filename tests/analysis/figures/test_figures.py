@@ -14,14 +14,7 @@ def test_every_kind_has_options_and_says_which_figure_it_is(name):
     kind = figures.load(name)
     assert kind.Options.model_config["extra"] == "forbid"
     assert kind.Options.model_config["frozen"]
-    assert (
-        name in ("scaling", "client-costs", "epsilon") or ", Figure" in kind.__doc__
-    )  # these are no paper's
-
-
-def test_an_unknown_kind_lists_those_there_are():
-    with pytest.raises(BadInput, match=r'no kind "loses" of figure; did you mean "losses".* gains'):
-        figures.load("loses")
+    assert name in ("scaling", "client-costs", "epsilon") or ", Figure" in kind.__doc__  # no paper's
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
@@ -30,19 +23,20 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         figures.load("losses")
 
 
+UNKNOWN = r'^--option feild: unknown option; did you mean "field"\? \(known: field, first_round, log'
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("kind", "options", "words"),
     [
-        (
-            {"feild": 1},
-            r'^--option feild: unknown option; did you mean "field"\? \(known: field, first_round, log',
-        ),
-        ({"panels": "loss"}, r"^--option panels: input should be 'settings'.* \(got 'loss'\)"),
+        ("loses", {}, r'no kind "loses" of figure; did you mean "losses".* gains'),
+        ("losses", {"feild": 1}, UNKNOWN),
+        ("losses", {"panels": "loss"}, r"^--option panels: input should be 'settings'.* \(got 'loss'\)"),
     ],
 )
-def test_a_wrong_option_is_one_line(options, words):
+def test_an_unknown_kind_and_a_wrong_option_are_one_line(kind, options, words):
     with pytest.raises(BadInput, match=words):
-        figures.check_options(figures.load("losses"), options, "--option ")
+        figures.check_options(figures.load(kind), options, "--option ")
 
 
 @pytest.fixture

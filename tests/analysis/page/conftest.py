@@ -1,6 +1,5 @@
 """A headless Chromium, spoken to over its debugging pipe: no driver to install beside the browser."""
 
-import base64
 import fcntl
 import json
 import os
@@ -37,20 +36,14 @@ class Tab:
             self.errors.append(found["entry"]["text"])
 
     def open(self, page, width=1280, height=900, dark=False):
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setScrollbarsHidden", hidden=True)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=Path(page).resolve().as_uri())
-        self.run(
-            "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))"
-        )
+        loaded = "document.readyState === 'complete' ? done() : addEventListener('load', done)"
+        self.run(f"new Promise(done => {loaded})")
 
     def run(self, script):
         """Evaluate a JavaScript expression and return its value."""
@@ -58,20 +51,9 @@ class Tab:
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
-    def picture(self, path, selector=None, full=False):
-        """Write a screenshot: of what is in view, of an element, or of the whole page."""
-        options = {}
-        if full or selector:
-            target = f"document.querySelector({json.dumps(selector or 'html')})"
-            box = self.run(
-                f"(r => [r.x, r.y + scrollY, r.width, r.height])({target}.getBoundingClientRect())"
-            )
-            options = {
-                "captureBeyondViewport": True,
-                "clip": dict(zip(("x", "y", "width", "height"), box, strict=True)) | {"scale": 1},
-            }
-        data = self.call("Page.captureScreenshot", format="png", **options)["data"]
-        Path(path).write_bytes(base64.b64decode(data))
+    def press(self, key, **more):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **more)
 
 
 class Browser:
@@ -89,13 +71,9 @@ class Browser:
 
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
         options += [f"--user-data-dir={profile}", "--no-first-run", "--disable-dev-shm-usage"]
-        self._process = subprocess.Popen(
-            [program, *options, "about:blank"],
-            preexec_fn=connect,
-            pass_fds=(3, 4),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [program, *options, "about:blank"]
+        self._process = subprocess.Popen(command, preexec_fn=connect, pass_fds=(3, 4), **silent)
         os.close(in_read)
         os.close(out_write)
         self._to, self._from = os.fdopen(in_write, "wb", 0), os.fdopen(out_read, "rb")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedmpi.cli.report import Formats, report
-from fedmpi.store.record import RunRecord
-from tests.analysis.tasks import FIELDS
+from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
+from tests.analysis.tasks import FIELDS, recorded
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,6 @@ def page(tmp_path_factory):
 
 
 def _record(folder, algorithm, seed, generator):
-    from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
-
     config = {"suite": "made/up", "name": folder.name, "seed": seed, "rounds": 12}
     config |= {"dataset": {"name": "PROTEINS"}, "algorithm": {"name": algorithm}}
     clients = [f"client-{place}" for place in range(4)]
@@ -31,29 +29,33 @@ def _record(folder, algorithm, seed, generator):
         "datasets": np.array(["PROTEINS"] * 4),
         "total_emd": np.array(0.5),
     }
-    about = {"config": config, "clients": clients, "rounds": 12, "partition": partition}
-    with RunRecord.create(folder, **about, extra=FIELDS["accuracy"]) as record:
-        record.begin_attempt(0, 2, ["Bcast", "Reduce"], {"cpu_model": "made up"})
-        for index in range(12):
-            results = blank_round(result_fields(FIELDS["accuracy"]), axis_sizes(4))
-            measured = blank_round(measurement_fields(), axis_sizes(4, 2, 2))
-            for name in ("test_accuracy", "val_accuracy", "test_loss", "train_loss", "gradient_norm"):
-                results[name][:] = generator.uniform(0.4, 0.9, 4)
-            results["group"][:] = [0, 0, 1, 1] if algorithm == "gcfl" and index > 5 else 0
-            measured["phase_seconds"][:] = generator.uniform(0.1, 0.3, (2, 6))
-            measured["round_seconds"][()] = 1.0
-            measured["virtual_seconds"][()] = 1.0
-            measured["collective_bytes"][:] = 1000
-            results["client_bytes_up"][:] = 250_000
-            record.write_round(index, results, measured)
-        record.finish("complete", "")
+    rounds = []
+    for index in range(12):
+        results = blank_round(result_fields(FIELDS["accuracy"]), axis_sizes(4))
+        measured = blank_round(measurement_fields(), axis_sizes(4, 2, 1))
+        for name in ("test_accuracy", "val_accuracy", "test_loss", "train_loss", "gradient_norm"):
+            results[name][:] = generator.uniform(0.4, 0.9, 4)
+        results["group"][:] = [0, 0, 1, 1] if algorithm == "gcfl" and index > 5 else 0
+        measured["phase_seconds"][:] = generator.uniform(0.1, 0.3, (2, 6))
+        measured["round_seconds"][()] = measured["virtual_seconds"][()] = 1.0
+        measured["collective_bytes"][:] = 1000
+        results["client_bytes_up"][:] = 250_000
+        rounds.append((results, measured))
+    recorded(folder, config, clients, rounds, partition=partition, provenance={"cpu_model": "made up"})
 
 
-def test_it_opens_without_an_error_and_asks_the_network_for_nothing(tab, page):
+def test_it_opens_without_an_error_asks_for_nothing_and_has_what_a_screen_reader_needs(tab, page):
     tab.open(page)
     assert tab.run("document.querySelector('h1').textContent") == "made/up"
     assert tab.errors == []
     assert tab.requests == [page.resolve().as_uri()]
+    lacking = "[...document.querySelectorAll('table.sortable')].filter(t => !t.caption || !t.querySelector('th[scope=col]') || !t.querySelector('th[scope=row]')).length"
+    assert tab.run(lacking) == 0
+    unnamed = "[...document.querySelectorAll('figure svg')].filter(s => !s.getAttribute('aria-label')).length"
+    assert tab.run(unnamed) == 0
+    assert tab.run("document.documentElement.lang") == "en"
+    identifiers = tab.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(set(identifiers)) == len(identifiers)
 
 
 def test_a_table_is_sorted_by_a_heading_and_back(tab, page):
@@ -77,10 +79,8 @@ def test_a_series_is_hidden_and_shown_again_everywhere_in_its_section(tab, page)
     assert tab.run(shown) == 8  # a band and a line in four charts
     tab.run(click)
     assert tab.run(shown) == 0
-    assert (
-        tab.run("document.querySelector('#curves [data-toggle=GCFL]').getAttribute('aria-pressed')")
-        == "false"
-    )
+    pressed = "document.querySelector('#curves [data-toggle=GCFL]').getAttribute('aria-pressed')"
+    assert tab.run(pressed) == "false"
     tab.run(click)
     assert tab.run(shown) == 8
     assert tab.errors == []
@@ -97,8 +97,7 @@ def test_values_under_the_pointer_and_by_key(tab, page):
     table = "[...document.querySelectorAll('#curves-0 tbody tr:last-child td')].map(cell => Number(cell.dataset.value))"
     assert shown == pytest.approx(max(tab.run(table)), abs=0.1)
     tab.run("document.querySelector('#curves svg.lines').focus()")
-    for kind in ("keyDown", "keyUp"):
-        tab.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight")
+    tab.press("ArrowRight")
     assert tab.run("document.querySelector('#tip caption').textContent") == "round 2"
 
 
@@ -132,15 +131,7 @@ def test_curves_go_by_traffic_and_time_by_key_and_back(tab, page):
     whole = tab.run(f"(r => [r.x, r.width])({line})")
     assert tab.run(label) == "round"
     tab.run("document.querySelector('[data-axis=MB]').focus()")
-    for kind in ("keyDown", "keyUp"):
-        tab.call(
-            "Input.dispatchKeyEvent",
-            type=kind,
-            key="Enter",
-            code="Enter",
-            text="\r",
-            windowsVirtualKeyCode=13,
-        )
+    tab.press("Enter", text="\r", windowsVirtualKeyCode=13)
     assert tab.run(label) == "traffic of all clients (MB)"
     left, width = tab.run(f"(r => [r.x, r.width])({line})")
     # 12 rounds of 1 MB each: the first ends at a twelfth of the axis, where rounds begin at its start
@@ -204,18 +195,3 @@ def test_it_reads_and_prints_without_script(tab, page):
     tab.call("Emulation.setEmulatedMedia", media="print")
     assert tab.run("getComputedStyle(document.querySelector('nav')).display") == "none"
     assert len(tab.call("Page.printToPDF", printBackground=True)["data"]) > 10_000
-
-
-def test_what_a_screen_reader_needs_is_there(tab, page):
-    tab.open(page)
-    lacking = "[...document.querySelectorAll('table.sortable')].filter(t => !t.caption || !t.querySelector('th[scope=col]') || !t.querySelector('th[scope=row]')).length"
-    assert tab.run(lacking) == 0
-    assert (
-        tab.run(
-            "[...document.querySelectorAll('figure svg')].filter(s => !s.getAttribute('aria-label')).length"
-        )
-        == 0
-    )
-    assert tab.run("document.documentElement.lang") == "en"
-    identifiers = tab.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
-    assert len(set(identifiers)) == len(identifiers)

@@ -7,8 +7,7 @@ import pytest
 from fedmpi.analysis.names import ORDER, algorithm_looks
 from fedmpi.analysis.page.axes import path, scale, shown, thinned
 from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
-from fedmpi.analysis.page.marks import Bars, Violin, bars, heat_map, violins
-from fedmpi.analysis.page.scatter import Point, Scatter, scatter
+from fedmpi.analysis.page.marks import Bars, Point, Scatter, Violin, bars, heat_map, scatter, violins
 from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human
 
 
@@ -36,7 +35,7 @@ def test_a_path_is_relative_in_tenths_and_goes_through_what_has_a_value():
 def test_a_line_evaluated_in_few_of_many_rounds_has_all_of_their_points():
     values = np.full(1000, np.nan)
     values[9::10] = np.linspace(0.5, 0.7, 100)
-    chart = str(lines(Axes("A", "P", "a"), [Line("F", "F", 0, 0, values)]))
+    chart = str(lines(Axes("A", "P", "a"), [Line("F", 0, 0, values)]))
     steps = re.search(r'class="line.*? d="M[0-9 ]+l([^"]*)"', chart).group(1)
     assert len(re.findall(r"-?[0-9]+", steps)) == 2 * 99
 
@@ -47,7 +46,7 @@ def test_thinning_keeps_both_ends():
 
 
 def test_lines_carry_their_series_and_their_scale():
-    drawn = Line("FedAvg", "FedAvg", 0, 1, np.array([0.5, 0.6]), np.array([0.4, 0.5]), np.array([0.6, 0.7]))
+    drawn = Line("FedAvg", 0, 1, np.array([0.5, 0.6]), np.array([0.4, 0.5]), np.array([0.6, 0.7]))
     chart = lines(Axes("Test accuracy", "PROTEINS", "test accuracy (%)", factor=100.0), [drawn])
     assert chart.count('data-series="FedAvg"') == 2  # the band and the line
     assert 'aria-label="PROTEINS: Test accuracy, test accuracy (%) by round, 1 lines"' in chart
@@ -76,7 +75,7 @@ def test_areas_of_all_rounds_lie_within_the_axes():
 
 
 def test_marks_say_their_numbers():
-    violin = violins("Gains", "points", [Violin("F", "F", 0, ["a", "b"], np.array([1.0, -0.5]))])
+    violin = violins("Gains", "points", [Violin("F", 0, ["a", "b"], np.array([1.0, -0.5]))])
     assert "<title>a: +1.00</title>" in violin and "<title>F: mean +0.25</title>" in violin
     heat = heat_map("Ranks", "s", ["rank 0", "rank 1"], ["train"], np.array([[1.0], [2.0]]))
     assert "<title>rank 1, train: 2 s</title>" in heat
@@ -89,7 +88,7 @@ def test_marks_say_their_numbers():
 def test_lines_that_coincide_are_named_and_the_covered_one_is_wider():
     same, other = np.array([0.5, 0.6]), np.array([0.5, 0.7])
     drawn = [
-        Line(name, name, place, 0, values)
+        Line(name, place, 0, values)
         for place, (name, values) in enumerate(zip("ABC", (same, other, same), strict=True))
     ]
     chart = str(lines(Axes("Accuracy", "P", "accuracy"), drawn))
@@ -100,7 +99,7 @@ def test_lines_that_coincide_are_named_and_the_covered_one_is_wider():
 
 def test_a_band_far_wider_than_the_lines_leaves_them_their_room():
     mean = np.array([0.5, 0.6])
-    chart = html.unescape(str(lines(Axes("A", "P", "a"), [Line("F", "F", 0, 0, mean, mean - 3, mean + 3)])))
+    chart = html.unescape(str(lines(Axes("A", "P", "a"), [Line("F", 0, 0, mean, mean - 3, mean + 3)])))
     low, high = map(float, re.search(r'"y": \[([-0-9.e]+), ([0-9.e]+)', chart).groups())
     assert 0.44 < low < 0.5 and 0.6 < high < 0.66
 

@@ -7,20 +7,30 @@ import pytest
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.build import Page
 from fedmpi.analysis.page.collect import digest
-from fedmpi.analysis.page.machine import read
+from fedmpi.analysis.page.cost import read_machine
 from fedmpi.analysis.page.settings import apart, legend, settings
 from fedmpi.analysis.remarks import unsplit
 from fedmpi.cli.report import Formats, report
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import load_run
-from tests.analysis.tasks import FIELDS
+from tests.analysis.tasks import begun
+
+
+def page_of(*folders, **options):
+    page = Page(**options)
+    page.add(each_run(folders, []))
+    return page
 
 
 def settings_of(*folders):
-    page = Page()
     complaints = []
-    page.add(each_run(list(folders), complaints))
+    page = Page()
+    page.add(each_run(folders, complaints))
     return page.settings(complaints)
+
+
+def table_of(html, name):
+    return re.search(f'<table id="{name}".*?</table>', html, re.DOTALL).group()
 
 
 def test_complete_runs_are_averaged_over_seeds_and_others_named(tmp_path, make_run):
@@ -87,16 +97,13 @@ def test_settings_are_named_by_their_model_where_a_dataset_has_several(tmp_path,
 def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
     name, title, values, best, way, tmp_path, make_scored
 ):
-    page = Page()
-    made = [
-        make_scored(tmp_path / "a", name, [0.9, values[0]]),
-        make_scored(tmp_path / "b", name, [0.6, values[1]], settings={"algorithm": "centralised"}),
-    ]
-    page.digests = [digest(load_run(each), None) for each in made]
+    make_scored(tmp_path / "a", name, [0.9, values[0]])
+    make_scored(tmp_path / "b", name, [0.6, values[1]], settings={"algorithm": "centralised"})
+    page = page_of(tmp_path)
     page.digests[1] = replace(page.digests[1], clients=("all",))
     html = page.html("page", [])
     assert page.settings([])[1] == []
-    rows = re.search(r'<table id="cells-0".*?</table>', html, re.DOTALL).group()
+    rows = table_of(html, "cells-0")
     assert f"by {title}, {way} is better</caption>" in rows
     leading = re.findall(r'class="[^"]*best"[^>]*>([0-9.]+)<', rows)
     assert leading[0] == best[:6]
@@ -108,40 +115,33 @@ def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
 
 
 def test_one_algorithm_leads_nobody_and_those_that_tie_share_the_lead(tmp_path, make_run):
-    alone, tied = Page(), Page()
-    alone.digests = [digest(load_run(make_run(tmp_path / "a", [[0.7, 0.8]])), None)]
-    other = make_run(tmp_path / "b", [[0.8, 0.7]], settings={"algorithm": "fedprox"})
-    tied.digests = [*alone.digests, digest(load_run(other), None)]
-    assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone.html("page", [])
-    html = tied.html("page", [])
+    make_run(tmp_path / "a", [[0.7, 0.8]])
+    alone = page_of(tmp_path).html("page", [])
+    assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone
+    make_run(tmp_path / "b", [[0.8, 0.7]], settings={"algorithm": "fedprox"})
+    html = page_of(tmp_path).html("page", [])
     assert (
         "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best test accuracy in the last "
         "round, 75.00 %.</li>"
     ) in html
     assert "Best by client: FedAvg on 1, FedProx on 1 of 2 clients." in html
-    overview = re.search(r'<table id="cells-0".*?</table>', html, re.DOTALL).group()
+    overview = table_of(html, "cells-0")
     assert overview.count("★") == 4  # of two algorithms, by two rules
 
 
 def test_who_is_not_better_than_a_constant_prediction_is_named(tmp_path, make_run):
-    page = Page()
     known = {"constants": {"accuracy": [0.7, 0.8]}}
     for name, scores in {"fedavg": [0.9, 0.8], "fedprox": [0.7, 0.8], "self-train": [0.5, 0.6]}.items():
-        folder = make_run(tmp_path / name, [scores], settings={"algorithm": name}, provenance=known)
-        page.digests.append(digest(load_run(folder), None))
+        make_run(tmp_path / name, [scores], settings={"algorithm": name}, provenance=known)
     said = "The same prediction for every example of a client would score 75.00 %."
-    assert f"{said} FedProx and self-train are not better than that." in page.html("page", [])
+    html = page_of(tmp_path).html("page", [])
+    assert f"{said} FedProx and self-train are not better than that." in html
 
 
 def test_what_is_the_same_as_printed_ties(tmp_path, make_run):
-    page = Page()
-    runs = [
-        make_run(tmp_path / "a", [[0.90001]]),
-        make_run(tmp_path / "b", [[0.90004]], settings={"algorithm": "fedprox"}),
-        make_run(tmp_path / "c", [[0.8]], settings={"algorithm": "self-train"}),
-    ]
-    page.digests = [digest(load_run(run), None) for run in runs]
-    html = page.html("page", [])
+    for name, score in {"fedavg": 0.90001, "fedprox": 0.90004, "self-train": 0.8}.items():
+        make_run(tmp_path / name, [[score]], settings={"algorithm": name})
+    html = page_of(tmp_path).html("page", [])
     assert "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best" in html
     assert "in the last round, 90.00 %." in html
     assert "Against FedAvg one seed, so undecided: FedProx, self-train." in html
@@ -161,14 +161,12 @@ def test_the_title_is_what_the_runs_are_of_and_never_a_path(tmp_path, make_run):
 
 
 def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(tmp_path, make_run):
-    page, fedprox = Page(), {"algorithm": "fedprox"}
-    runs = [
-        make_run(tmp_path / "a", [[0.7]]),
-        make_run(tmp_path / "b", [[0.6]], settings=fedprox),
-        make_run(tmp_path / "c", [[0.9]], seed=42, settings=fedprox),
-    ]
-    page.digests = [digest(load_run(run), None) for run in runs]
-    assert "<strong>FedProx</strong> has the best test accuracy" in (html := page.html("page", []))
+    make_run(tmp_path / "a", [[0.7]])
+    for name, seed, score in (("b", 10, 0.6), ("c", 42, 0.9)):
+        make_run(tmp_path / name, [[score]], seed=seed, settings={"algorithm": "fedprox"})
+    assert "<strong>FedProx</strong> has the best test accuracy" in (
+        html := page_of(tmp_path).html("page", [])
+    )
     assert "%, -10.00 points against FedAvg: one pair only." in html
 
 
@@ -268,55 +266,39 @@ def test_what_is_left_out_is_named_in_the_page_and_by_the_exit_code(tmp_path, ma
 
 
 def test_a_page_of_runs_without_a_finished_round_and_one_of_nothing(tmp_path, make_run):
-    from fedmpi.store.record import RunRecord
-
-    RunRecord.create(
-        tmp_path / "a", config={}, clients=["c"], rounds=3, partition={}, extra=FIELDS["accuracy"]
-    ).close()
+    begun(tmp_path / "a")
     assert report([tmp_path / "a"], formats=Formats(html=tmp_path / "a.html")) == 2
     assert report([tmp_path / "none"], formats=Formats(html=tmp_path / "b.html")) == 2
     assert "1 left out" in (tmp_path / "b.html").read_text()
 
 
-def test_the_page_is_whole_in_itself(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.7, 0.8]] * 3)
-    report([tmp_path / "a"], formats=Formats(html=tmp_path / "page.html"))
+def test_the_page_is_whole_in_itself_escapes_names_and_says_what_columns_mean(tmp_path, make_run):
+    make_run(tmp_path / "<b>&", [[0.7, 0.8]] * 3)
+    report([tmp_path / "<b>&"], formats=Formats(html=tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text()
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
-
-
-def test_names_are_escaped(tmp_path, make_run):
-    make_run(tmp_path / "<b>&", [[0.7, 0.8]])
-    report([tmp_path / "<b>&"], formats=Formats(html=tmp_path / "page.html"))
-    text = (tmp_path / "page.html").read_text()
     assert "&lt;b&gt;&amp;" in text and "<b>" not in text
-
-
-def test_what_a_column_means_is_said_in_the_page_and_headings_of_numbers_are_marked(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.7, 0.8]])
-    report([tmp_path / "a"], formats=Formats(html=tmp_path / "page.html"))
-    text = (tmp_path / "page.html").read_text()
     assert "<dt>worst client</dt><dd>worst accuracy of a client, mean over seeds</dd>" in text
-    classes = {
-        name: kinds for kinds, name in re.findall(r'"col"(?: class="(.*?)")?><button.*?>(.*?)</b', text)
-    }
+    headings = re.findall(r'"col"(?: class="(.*?)")?><button.*?>(.*?)</b', text)
+    classes = {name: kinds for kinds, name in headings}
     assert (classes["algorithm"], classes["worst client"], classes["seeds"]) == ("", "number", "number")
 
 
-def test_rates_of_the_machine_need_the_page_and_the_right_file(tmp_path, make_run):
+def test_what_the_page_cannot_be_made_of_or_written_to(tmp_path, make_run):
     make_run(tmp_path / "a", [[0.7, 0.8]])
     (tmp_path / "m.json").write_text("{}")
-    with pytest.raises(BadInput, match="--machine is for the page"):
-        report([tmp_path / "a"], formats=Formats(machine=tmp_path / "m.json"))
-    with pytest.raises(BadInput, match=r"m.json: not what `fedmpi bench train --json` prints"):
-        report([tmp_path / "a"], formats=Formats(html=tmp_path / "p", machine=tmp_path / "m.json"))
-
-
-def test_a_page_that_cannot_be_written(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.7, 0.8]])
-    with pytest.raises(BadInput, match=r"--html /proc/none/page.html: cannot write it"):
-        report([tmp_path / "a"], formats=Formats(html=tmp_path.__class__("/proc/none/page.html")))
+    nowhere = tmp_path.__class__("/proc/none/page.html")
+    for options, words in (
+        ({"machine": tmp_path / "m.json"}, "--machine is for the page"),
+        (
+            {"html": tmp_path / "p", "machine": tmp_path / "m.json"},
+            "m.json: not what `fedmpi bench train --json` prints",
+        ),
+        ({"html": nowhere}, "--html /proc/none/page.html: cannot write it"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            report([tmp_path / "a"], formats=Formats(**options))
 
 
 def test_shares_of_the_machine_are_given_for_its_processor_and_the_roofline_for_the_same_work(
@@ -330,7 +312,7 @@ def test_shares_of_the_machine_are_given_for_its_processor_and_the_roofline_for_
         "settings": {"case": {**found.config, "algorithm": "gcfl", "rounds": 7}},
     }
     (tmp_path / "m.json").write_text(json.dumps(report_of))
-    machine = read(tmp_path / "m.json")
+    machine = read_machine(tmp_path / "m.json")
     assert machine.dense_share([run], 10.0) == 0.25
     # two rounds of 0.3 s at least; two ranks spent 0.75 s a round each on average
     assert machine.roofline_share([run]) == pytest.approx(0.6 / 3.0)
@@ -359,10 +341,9 @@ def test_settings_that_part_methods_are_named_and_may_be_compared_across(tmp_pat
     assert [each.heading for each in found] == ["PROTEINS, lr = 0.001", "PROTEINS, lr = 0.005"]
     line = "PROTEINS: no lead where optimizer.lr differs; --across optimizer.lr compares them"
     assert apart(found) == [line]
-    page = Page(across=["optimizer.lr"])
-    page.add(each_run([tmp_path], []))
+    page = page_of(tmp_path, across=["optimizer.lr"])
     (setting,), _ = page.settings([])
-    ((cell, lead),) = setting.leads
+    ((cell, lead),) = setting.leads.items()
     assert (cell.label, lead.verdict) == ("FedProx, lr = 0.005", "better")
     assert apart([setting]) == []
     with pytest.raises(BadInput, match="--across lr: no run has this setting"):
@@ -386,9 +367,7 @@ def test_settings_of_one_dataset_are_not_ranked_as_datasets(tmp_path, make_run):
         for name in ("fedavg", "fedprox", "ditto"):
             settings = {"algorithm": name, "optimizer": {"name": "adam", "lr": lr}}
             make_run(tmp_path / f"{name}{lr}", [[0.5, 0.6]], settings=settings)
-    page = Page()
-    page.add(each_run([tmp_path], []))
-    html = page.html("page", [])
+    html = page_of(tmp_path).html("page", [])
     assert "settings of one dataset are no independent datasets" in html
     assert "Friedman" not in html
 
@@ -396,9 +375,9 @@ def test_settings_of_one_dataset_are_not_ranked_as_datasets(tmp_path, make_run):
 def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, make_run):
     ahead = [0.718, 0.720, 0.735]  # p = 0.046 alone
     alone = leads_of(tmp_path / "alone", make_run, {"fedprox": ahead})
-    assert [lead.verdict for _, lead in alone.leads] == ["better"]
+    assert [lead.verdict for lead in alone.leads.values()] == ["better"]
     two = leads_of(tmp_path / "two", make_run, {"fedprox": ahead, "self-train": [0.6, 0.7, 0.8]})
-    assert [(cell.label, lead.verdict) for cell, lead in two.leads] == [
+    assert [(cell.label, lead.verdict) for cell, lead in two.leads.items()] == [
         ("FedProx", "undecided"),
         ("self-train", "undecided"),
     ]
@@ -409,17 +388,14 @@ def test_equal_runs_are_named_once_and_share_their_rank(tmp_path, make_run):
     for name in ("A", "B"):
         found = leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
     assert unsplit(found.cells) == ["GCFL: its groups never split, so all clients are one"]
-    page = Page()
-    page.add(each_run([tmp_path], []))
-    html = page.html("page", [])
+    html = page_of(tmp_path).html("page", [])
     said = (
         "No difference: FedProx equals FedAvg in every round and seed; GCFL never split, so it equals FedAvg."
     )
     assert html.count(said) == 2
     assert html.count("<strong>FedAvg</strong> has the best") == 2
-    matrix = re.search(r'<table id="matrix-0".*?</table>', html, re.DOTALL).group()
-    page.reference = "fedprox"
-    other = page.html("page", [])
+    matrix = table_of(html, "matrix-0")
+    other = page_of(tmp_path, reference="fedprox").html("page", [])
     assert other.count("No difference: FedAvg and GCFL equal FedProx in every round and seed.") == 2
     assert matrix.count("★") == 2 and matrix.count("▼") == 2
     assert re.findall(r">([0-9.]+)</td></tr>", matrix) == ["2.00", "2.00", "2.00", "4.00"]
@@ -432,13 +408,12 @@ def test_equal_scores_of_the_last_round_are_no_equal_runs(tmp_path, make_run):
         for name, before in (("fedavg", 0.6), ("fedprox", 0.9)):
             chosen = {"algorithm": name}
             make_run(tmp_path / f"{name}-{seed}", [[before], [0.7]], seed=seed, settings=chosen)
-    page = Page()
-    page.add(each_run([tmp_path], []))
+    page = page_of(tmp_path)
     html = page.html("page", [])
     assert "Against FedAvg the same score in the last round: FedProx." in html
     assert "No difference" not in html
     (setting,), _ = page.settings([])
-    assert [lead.verdict for _, lead in setting.leads] == ["same last score"]
+    assert [lead.verdict for lead in setting.leads.values()] == ["same last score"]
 
 
 def test_the_front_holds_what_no_other_beats(tmp_path, make_run):
@@ -455,9 +430,8 @@ def test_costs_to_a_target_are_those_up_to_its_first_round_on_validation_data(tm
     make_run(tmp_path / "b", [[0.7], [0.7], [0.6]], settings={"algorithm": "fedprox"})
     make_run(tmp_path / "c", [[0.7], [0.7], [0.6]], settings={"algorithm": "gcfl"}, seed=10)
     make_run(tmp_path / "d", [[0.6], [0.6], [0.6]], settings={"algorithm": "gcfl"}, seed=11)
-    page = Page()
-    page.add(each_run([tmp_path], []))
-    costs = re.search(r'<table id="costs-0".*?</table>', page.html("page", []), re.DOTALL).group()
+    page = page_of(tmp_path)
+    costs = table_of(page.html("page", []), "costs-0")
     rows = [re.findall(r">([^<>]+)</td>", row)[-4:] for row in costs.split("</tr>")[1:-1]]
     # rounds take 1, 2 and 3 s and 1.5 MB; FedAvg's last validation accuracy is the target
     assert rows == [
@@ -479,8 +453,7 @@ def test_secure_sums_have_a_picture_of_their_steps(fedmpi, tiny_suite, tmp_path)
 def test_single_runs_have_pictures_as_far_as_there_is_room(tmp_path, make_run, monkeypatch):
     for seed in range(4):
         make_run(tmp_path / f"seed-{seed}", [[0.5, 0.6]], seed=seed)
-    page = Page()
-    page.add(each_run([tmp_path], []))
+    page = page_of(tmp_path)
     whole = page.html("page", [])
     assert whole.count("<template>") == 3 and "have no pictures" not in whole
     monkeypatch.setattr("fedmpi.analysis.page.build._LARGEST", len(whole.encode()) - 100)
