@@ -6,7 +6,8 @@ Each command returns its exit code.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 from fedmpi.case.schema import Case
 from fedmpi.cli.options import AnalysisSeed, Data, Json, OneCase, Set, SuiteName, Walks
+from fedmpi.cli.plan import Selection
 from fedmpi.cli.terminal import print_json, show
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -24,7 +26,7 @@ from fedmpi.errors import BadInput
 from fedmpi.heterogeneity import published
 from fedmpi.heterogeneity.distances import Heterogeneity, Spread
 from fedmpi.heterogeneity.distances import heterogeneity as measure_heterogeneity
-from fedmpi.heterogeneity.leakage import ClientLeakage, Leakage
+from fedmpi.heterogeneity.leakage import Leakage
 from fedmpi.heterogeneity.leakage import leakage as find_leakage
 from fedmpi.heterogeneity.properties import Comparison, compare
 from fedmpi.heterogeneity.statistics import Statistics
@@ -178,30 +180,15 @@ def leakage(
     --------
     fedmpi analyse leakage gcfl/proteins
     """
-    wanted = _distinct_partitions(_cases(target, case, set_ or []))
-    found = []
-    for each in wanted:
+    suite = read(locations.find(target), set_ or [])
+    cases = [checked.case for checked in check_suite(suite, partial(Selection(case).of, suite))]
+    records = []
+    for each in _distinct_partitions(cases):
         raws = _load(data, each.dataset)
         partition = make(each.partition, raws)
         result = find_leakage(partition.trained, raws)
-        found.append((each, replace(result, clients=result.clients[: len(partition.clients)])))
-    if as_json:
-        return print_json({"leakage": [_leakage_record(each, result) for each, result in found]})
-    return show(*(_leakage_table(each, result) for each, result in found))
-
-
-def _cases(target: str, case: str | None, overrides: Sequence[str]) -> list[Case]:
-    cases = [checked.case for checked in check_suite(read(locations.find(target), overrides))]
-    if case is None:
-        return cases
-    if case.isdigit() and int(case) < len(cases):
-        return [cases[int(case)]]
-    chosen = [each for each in cases if each.name == case]
-    if not chosen:
-        raise BadInput(
-            f"--case {case}: no such case of {target}; 'fedmpi run {target} --list' shows its {len(cases)}"
-        )
-    return chosen
+        records.append(_leakage(each, result, len(partition.clients)))
+    return print_json({"leakage": records}) if as_json else show(*map(_leakage_table, records))
 
 
 def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
@@ -213,33 +200,32 @@ def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
     return list(first.values())
 
 
-_LEAKAGE = ("client", "dataset", "test examples", "twin in own training", "in another's", "in none")
-
-
-def _leakage_table(case: Case, result: Leakage) -> Table[Sequence[object]]:
-    distinct = "; ".join(f"{each.dataset}: {each.distinct} of {each.graphs}" for each in result.datasets)
-    title = f"{case.dataset.name}, {case.partition.name}; distinct: {distinct}"
-    counts = [list(_twins(client).values()) for client in result.clients]
-    rows = [
-        [client.client, client.dataset, *found] for client, found in zip(result.clients, counts, strict=True)
-    ]
-    total = ["all", "", *map(sum, zip(*counts, strict=True))]
-    return Table(listed(_LEAKAGE), [*rows, total], title, ruled=[len(rows)])
-
-
-def _twins(client: ClientLeakage) -> dict[str, int]:
-    """Return how many test examples a client has, and of how many there is a twin where."""
-    masks = {"own": client.own, "other": client.other, "none": client.clean}
-    return {"test": len(client.own), **{name: int(mask.sum()) for name, mask in masks.items()}}
-
-
-def _leakage_record(case: Case, result: Leakage) -> dict[str, Any]:
-    clients = [
-        {"client": client.client, "dataset": client.dataset, **_twins(client)} for client in result.clients
-    ]
+def _leakage(case: Case, found: Leakage, clients: int) -> dict[str, Any]:
+    """Return how many test examples the first clients have, and of how many there is a twin where."""
     return {
         "dataset": case.dataset.name,
         "partition": case.partition.model_dump(mode="json"),
-        "distinct": [asdict(each) for each in result.datasets],
-        "clients": clients,
+        "distinct": [asdict(each) for each in found.datasets],
+        "clients": [
+            {
+                "client": client.client,
+                "dataset": client.dataset,
+                "test": len(client.own),
+                "own": int(client.own.sum()),
+                "other": int(client.other.sum()),
+                "none": int(client.clean.sum()),
+            }
+            for client in found.clients[:clients]
+        ],
     }
+
+
+_LEAKAGE = ("client", "dataset", "test examples", "twin in own training", "in another's", "in none")
+
+
+def _leakage_table(record: dict[str, Any]) -> Table[Sequence[object]]:
+    distinct = "; ".join("{dataset}: {distinct} of {graphs}".format(**each) for each in record["distinct"])
+    rows = [list(client.values()) for client in record["clients"]]
+    total = ["all", "", *(sum(column) for column in list(zip(*rows, strict=True))[2:])]
+    title = f"{record['dataset']}, {record['partition']['name']}; distinct: {distinct}"
+    return Table(listed(_LEAKAGE), [*rows, total], title, ruled=[len(rows)])

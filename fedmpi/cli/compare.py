@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,13 +17,13 @@ from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side, split
+from fedmpi.analysis.comparison.pairs import Pair
 from fedmpi.analysis.pairing import compare_identical
 from fedmpi.cli.compare_tables import case_table, ratio_table
 from fedmpi.cli.options import Json, Reference
 from fedmpi.cli.report import check_target
-from fedmpi.cli.terminal import Screen, console, print_json, say
+from fedmpi.cli.terminal import counted, left_out, print_json, say, show
 from fedmpi.errors import BadInput
-from fedmpi.visible import complain_of
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
@@ -135,72 +134,54 @@ def _say(found: Sequence[Comparison], complaints: list[str], as_json: bool) -> i
     if as_json:
         print_json([_record(each) for each in found])
     else:
-        screen = console(sys.stdout)
-        for each in found:
-            _show(screen, each)
+        show(*(part for each in found for part in _parts(each)))
     complaints += dict.fromkeys(line for each in found for line in each.left_out)
-    complain_of(complaints)
-    if not all(check.passed for each in found for check in each.checks):
-        return 1
-    return 2 if complaints else 0
+    code = left_out(complaints)
+    return code if all(check.passed for each in found for check in each.checks) else 1
 
 
-def _show(screen: Screen, found: Comparison) -> None:
-    names = _letters(found)
+def _parts(found: Comparison) -> Iterator[Any]:
+    """Yield the lines and tables that show a comparison."""
     for letter, side in zip("AB", (found.first, found.second), strict=True):
-        screen.print(f"{letter} = {side.label}: {described(side)}")
-    _show_validity(screen, found)
-    _show_reasons(screen, found)
-    if len(found.cases) > 1:
-        screen.print(case_table(found.cases))
+        yield f"{letter} = {side.label}: {described(side)}"
+    yield from _validity(found)
+    yield from _reasons([pair for case in found.cases for pair in case.pairs])
+    several = len(found.cases) > 1
+    if several:
+        yield case_table(found.cases)
     if found.overall:
-        screen.print(ratio_table("All cases" if len(found.cases) > 1 else names, found.overall))
+        title = "All cases" if several else f"{found.cases[0].dataset}, {found.cases[0].algorithm}"
+        yield ratio_table(title, found.overall)
     for check in found.checks:
-        screen.print(f"{'passed' if check.passed else 'FAILED'}: {check.text}")
+        yield f"{'passed' if check.passed else 'FAILED'}: {check.text}"
 
 
-def _letters(found: Comparison) -> str:
-    return f"{found.cases[0].dataset}, {found.cases[0].algorithm}" if found.cases else ""
-
-
-def _show_validity(screen: Screen, found: Comparison) -> None:
-    if not found.cases:
-        screen.print(_verdict("INVALID", "no run of B has a counterpart in A"))
-        return
+def _validity(found: Comparison) -> Iterator[Any]:
     wrong = [case for case in found.cases if case.invalid]
-    count = sum(len(case.pairs) for case in found.cases)
-    if not wrong:
-        text = f"{count} pair{'s' * (count > 1)} of runs, all of B complete and as accurate"
-        screen.print(_verdict("VALID", text))
+    if found.cases and not wrong:
+        pairs = counted(sum(len(case.pairs) for case in found.cases), "pair")
+        yield Text.assemble(("VALID", "bold"), f": {pairs} of runs, all of B complete and as accurate")
         return
-    good = len(found.cases) - len(wrong)
-    text = f"{len(wrong)} of {len(found.cases)} cases ({good} valid); no speed is given"
-    screen.print(_verdict("INVALID", text))
+    text = "no run of B has a counterpart in A"
+    if wrong:
+        good = len(found.cases) - len(wrong)
+        text = f"{len(wrong)} of {len(found.cases)} cases ({good} valid); no speed is given"
+    yield Text.assemble(("INVALID", "bold"), f": {text}")
     for case in wrong:
-        text = f"  {case.dataset}, {case.algorithm}: {'; '.join(case.invalid)}"
-        screen.print(text)
+        yield f"  {case.dataset}, {case.algorithm}: {'; '.join(case.invalid)}"
 
 
-def _verdict(word: str, text: str) -> Text:
-    return Text.assemble((word, "bold"), f": {text}")
-
-
-def _show_reasons(screen: Screen, found: Comparison) -> None:
-    pairs = [pair for case in found.cases for pair in case.pairs]
+def _reasons(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield why pairs are not like for like, and what else differs."""
     same = sum(pair.same for pair in pairs)
     if same:
-        screen.print(
-            f"{same} of {len(pairs)} pairs are a run and itself, or its copy, which compares nothing"
-        )
-    reasons = Counter(
-        (reason.text, reason.spoils, reason.refused) for pair in pairs for reason in pair.reasons
-    )
-    for (text, spoils, refused), count in reasons.items():
-        what = "refused" if refused else f"flagged: {' and '.join(spoils)}" if spoils else "noted"
-        screen.print(f"Not like for like, {what}, {count} of {len(pairs)} pairs: {text}")
-    stated = Counter(line for pair in pairs for line in pair.stated)
-    for line, count in stated.items():
-        screen.print(f"Differs in {count} of {len(pairs)} pairs: {line}")
+        yield f"{same} of {len(pairs)} pairs are a run and itself, or its copy, which compares nothing"
+    for reason, count in Counter(reason for pair in pairs for reason in pair.reasons).items():
+        flagged = f"flagged: {' and '.join(reason.spoils)}" if reason.spoils else "noted"
+        what = "refused" if reason.refused else flagged
+        yield f"Not like for like, {what}, {count} of {len(pairs)} pairs: {reason.text}"
+    for line, count in Counter(line for pair in pairs for line in pair.stated).items():
+        yield f"Differs in {count} of {len(pairs)} pairs: {line}"
 
 
 def _record(found: Comparison) -> dict[str, Any]:
@@ -226,7 +207,7 @@ def _record(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _pair_record(pair: Any) -> dict[str, Any]:
+def _pair_record(pair: Pair) -> dict[str, Any]:
     return {
         "first": str(pair.first.folder),
         "second": str(pair.second.folder),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from fedmpi.cli.options import Cache, Mirror, Plugin
-from fedmpi.cli.terminal import console, say
+from fedmpi.cli.terminal import say
+from fedmpi.cli.terminal import show as show_parts
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.names import families, family_of
@@ -30,22 +30,20 @@ def show(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> in
     fedmpi data list
     """
     load_plugins(plugin or [])
-    source, screen = DataSource.from_environment(data, mirror), console(sys.stdout)
-    every = families()
+    source, every = DataSource.from_environment(data, mirror), families()
     for family in every:
         if family.names and family.prepared:
             columns = listed([*family.columns, "at hand"], wrapped=["at hand"])
             rows = [(*family.row(name), source.status(name)) for name in family.names]
-            screen.print(Table(columns, rows, family.title or family.name))
+            show_parts(Table(columns, rows, family.title or family.name))
     groups = [(name, " ".join(members)) for family in every for name, members in family.groups.items()]
     columns = listed(["name", "datasets"], wrapped=["datasets"])
-    screen.print(Table(columns, groups, "Groups: one client per dataset"))
     generated = [f"{name} (generated)" for family in every if not family.prepared for name in family.names]
-    screen.print(
+    return show_parts(
+        Table(columns, groups, "Groups: one client per dataset"),
         f"Also: {', '.join(generated)}, any other TU name, own folders in TU format; fetch takes suites too. "
-        f"Prepared ones are in {source.cache}."
+        f"Prepared ones are in {source.cache}.",
     )
-    return 0
 
 
 def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
@@ -62,14 +60,11 @@ def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugi
             source.check(member)
             source.prepare(member)
             say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
-            for line in _refusals(member, source.refused_of(member)):
-                say(line)
+            if refused := source.refused_of(member):
+                say(f"{member}: {len(refused)} rows left out")
+            for line in refused:
+                say(f"  {line}")
     return 0
-
-
-def _refusals(name: str, refused: Sequence[str]) -> list[str]:
-    """Return the lines that count and name what a dataset's files hold and the dataset leaves out."""
-    return [f"{name}: {len(refused)} rows left out", *(f"  {line}" for line in refused)] if refused else []
 
 
 def verify(names: Names, data: Cache = None, plugin: Plugin = None) -> int:

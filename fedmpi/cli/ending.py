@@ -22,13 +22,8 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Base of all that typer finds wrong with a command line; typer has no name for it."""
 
 
-def in_one_line(error: Any) -> str:
-    """Return what is wrong and where help is; of a command that was given nothing, its help.
-
-    Parameters
-    ----------
-    error : UsageError
-    """
+def _usage(error: Any) -> str:
+    """Return what is wrong with a command line, and where help is; of one that has no words, nothing."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         return " ".join(message.split())  # nothing: rich has shown it already
@@ -57,17 +52,6 @@ def refuse_unreadable(words: Iterable[str], environment: Mapping[str, str]) -> N
             raise BadInput(f"{name}{short(text)!a}: the character \\0 ends a path; leave it out")
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise BadInput(f"{name}{short(text)!a}: not UTF-8; rename it")
-
-
-def is_about_a_path(error: BaseException) -> bool:
-    """Return whether an error says that a path cannot be used as the user named it."""
-    return isinstance(error, OSError) and error.errno in _NO_PLACE and error.filename is not None
-
-
-def path_in_one_line(error: OSError) -> str:
-    """Return what the system says of a path."""
-    limits = " (255 bytes a part, 4,096 in all)" if error.errno == errno.ENAMETOOLONG else ""
-    return f"{short(str(error.filename))}: {error.strerror}{limits}"
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -119,10 +103,11 @@ def _said(error: Exception, *, printing: bool) -> tuple[str, int]:
         case OSError() if error.errno in _FULL:
             where = f" {error.filename}" if error.filename else ""
             return f"cannot write{where}: {error.strerror}", RunFailed.exit_code
-        case OSError() if is_about_a_path(error):
-            return path_in_one_line(error), BadInput.exit_code
+        case OSError() if error.errno in _NO_PLACE and error.filename is not None:
+            limits = " (255 bytes a part, 4,096 in all)" if error.errno == errno.ENAMETOOLONG else ""
+            return f"{short(str(error.filename))}: {error.strerror}{limits}", BadInput.exit_code
         case UsageError():
-            return in_one_line(error), BadInput.exit_code
+            return _usage(error), BadInput.exit_code
     if printing:
         sys.stderr.write(visible_lines("".join(traceback.format_exception(error))))
     return "this is a defect of fedmpi; please report it with `fedmpi info`", RunFailed.exit_code

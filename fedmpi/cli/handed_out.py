@@ -12,61 +12,43 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from fedmpi.cli.plan import Planned
-from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput, Interrupted
-from fedmpi.runs.signals import StopRequest
+from fedmpi.cli.session import Session
+from fedmpi.errors import BadInput
 from fedmpi.visible import complain
-
-if TYPE_CHECKING:
-    from fedmpi.comm.world import World
 
 _EVERY_S = 0.5
 """Least time between two answers about rounds."""
 
 
-def run_handed_out(
-    plan: Sequence[Planned],
-    source: DataSource,
-    answers: Path,
-    world: World,
-    stop: StopRequest,
-    checkout: dict[str, Any],
-) -> int:
+def run_handed_out(plan: Sequence[Planned], answers: Path, session: Session) -> int:
     """Run cases of a plan as they are handed out; what the ranks print goes into each case's ``log.txt``.
 
     Parameters
     ----------
     plan : sequence of Planned
         All cases that may be handed out.
-    source : DataSource
     answers : Path
         File that rank 0 answers in; another rank's machine may lack its folder.
-    world : World
-    stop : StopRequest
-        A case that is running then ends after its round, and the worker with it.
-    checkout : dict
-        Git state of the source.
+    session : Session
+        A signal ends the worker with its case.
     """
-    named = {item.checked.case.name: item for item in plan}
+    named, world = {item.checked.case.name: item for item in plan}, session.world
     with (answers if world.is_root else Path(os.devnull)).open("a", buffering=1) as answered:
         while name := world.agree(_next):
             item = named[name]
             _write_into(item.folder / "log.txt")
             _forget_peak_memory()
-            if world.any(stop.requested):
-                raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
 
             def passed(rounds: int, name: str = name, of: int = item.checked.case.rounds) -> None:
                 answered.write(f"{name} {rounds} {of}\n")
 
-            code = _run(item, source, world, stop, checkout, passed)
+            code = _run(item, session, passed)
             if world.is_root:
                 answered.write(f"{name} {code}\n")
             gc.collect()
@@ -79,20 +61,11 @@ def _next() -> str:
     return sys.stdin.readline().strip()
 
 
-def _run(
-    item: Planned,
-    source: DataSource,
-    world: World,
-    stop: StopRequest,
-    checkout: dict[str, Any],
-    passed: Any,
-) -> int:
+def _run(item: Planned, session: Session, passed: Callable[[int], None]) -> int:
     """Run a case; return 0, or the exit code of one that was refused or has diverged."""
     from fedmpi.cli.progress import Console
-    from fedmpi.cli.run import run_case
     from fedmpi.runs.first_answers import refuse_unequal
     from fedmpi.runs.reporting import RoundReport
-    from fedmpi.runs.run import Job
 
     class Told(Console):
         """A console that also tells the sweep how far the case is."""
@@ -105,12 +78,11 @@ def _run(
                 self.told = time.monotonic()
                 passed(report.round + 1)
 
-    checked, console = item.checked, Told(sys.stdout)
-    job = Job(checked.case, checked.algorithm, item.folder, source, True, checkout)
+    checked, world = item.checked, session.world
     try:
         if checked.case.plugin:
             world.together(partial(refuse_unequal, checked.case, checked.algorithm))
-        return run_case(job, world, console, stop)
+        return session.run(item, Told(sys.stdout), resume=True)
     except BadInput as error:
         if not error.agreed and world.size > 1:
             raise

@@ -12,11 +12,10 @@ from typing import Annotated
 import typer
 
 from fedmpi import NUMERICS_VERSION, __version__, energy
+from fedmpi.cli.session import started
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
 from fedmpi.comm.settings import advice
-from fedmpi.comm.start import load_world
-from fedmpi.errors import FedmpiError
 from fedmpi.registry.kinds import KINDS
 from fedmpi.store import disk
 from fedmpi.store.provenance import PACKAGES, collect
@@ -61,21 +60,15 @@ def _self_test(device: str) -> int:
     With another device than the CPU also collectives in its memory.
     """
     launch.set_defaults(1)
-    comm = load_world()
-    from fedmpi.comm.selftest import check_collectives, check_device_buffers
+    with started() as world:
+        from fedmpi.comm.selftest import check_collectives, check_device_buffers
 
-    world = comm.World()
-    try:
         facts = world.describe()
         lines = check_collectives(world)
         if device != "cpu":
             from fedmpi.comm.devices import choose
 
             lines.append(check_device_buffers(world, choose(device, world.local_rank)))
-    except FedmpiError as error:
-        world.fail(error)
-    except BaseException as error:
-        comm.abort(error)
     if world.is_root:
         say(f"{facts['library']} (MPI {facts['standard']}), {facts['size']} ranks")
         for rank in facts["ranks"]:

@@ -31,9 +31,9 @@ from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions
 from fedmpi.cli.plan import Planned, plan_suite
 from fedmpi.cli.sweep import run_missing
-from fedmpi.cli.terminal import refuse_no_file, say, write
+from fedmpi.cli.terminal import counted, refuse_no_file, say, write
 from fedmpi.config import locations
-from fedmpi.config.suite import read
+from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.registry.check import check_suite
@@ -82,14 +82,16 @@ def run(
     _refuse_strangers(whole, some)
     if lacking := _without_reference(some, earlier):
         say(f"Without a target on {', '.join(lacking)}: {REFERENCE} is neither chosen nor stored there")
-    tuning = plan_suite(some.suite, _below(options.out, TUNING), resume=True, ranks=options.ranks)
-    code = run_missing(tuning, path, _at(options, TUNING), budget=budget)
+    place = _below(options, TUNING)
+    tuning = plan_suite(some.suite, place.out, resume=True, ranks=options.ranks)
+    code = run_missing(tuning, path, place, budget=budget)
     if code not in (0, Diverged.exit_code):
         return code
     found = _ended(tuning)
     _add_winners(whole, tracks.chosen(some, found))
-    final = _final(some, _below(options.out, FINAL), options.ranks)
-    code = max(code, run_missing(final, whole.tuned_file, _without_set(_at(options, FINAL)), budget=budget))
+    place = replace(_below(options, FINAL), set_=None)  # the plan says what is run
+    final = _chosen(read(some.tuned_file), some.final_cases, place)
+    code = max(code, run_missing(final, whole.tuned_file, place, budget=budget))
     _add_rows(some, target, {TUNING: found, FINAL: _ended(final)})
     _add_constants(whole, some.federations, target, options.source())
     return 0 if code == Diverged.exit_code else code
@@ -97,7 +99,7 @@ def run(
 
 def _refuse_places(whole: Track, target: Path) -> list[Row]:
     """Refuse, before hours of tuning, what could not be stored after it; return the rows that are stored."""
-    own = whole.name in TRACKS and locations.find(f"{tracks.BUNDLED}/{whole.name}").samefile(whole.suite.path)
+    own = whole.name in TRACKS and suite_of(whole.name).samefile(whole.suite.path)
     if not own and (whole.bundled or whole.name in TRACKS):
         raise BadInput(
             f"{whole.suite.path}: its name is {whole.suite.name}, fedmpi's own track; choose another"
@@ -110,13 +112,13 @@ def _refuse_places(whole: Track, target: Path) -> list[Row]:
 
 def _refuse_strangers(whole: Track, some: Track) -> None:
     """Refuse --set that does more than choose among a track's pairs."""
-    for data, method in some.candidates:
+    for (data, method), cases in some.candidates.items():
         if method not in whole.methods:
             raise BadInput(
                 f"--set algorithm={method}: {whole.suite.path} has no such method (valid: "
                 f"{', '.join(whole.methods)}); one of a plug-in needs a track of its own"
             )
-        if _names(some, (data, method)) != _names(whole, (data, method)):
+        if [case.name for case in cases] != [case.name for case in whole.candidates.get((data, method), ())]:
             raise BadInput(
                 f"--set: it chooses federations (data) and methods (algorithm) of {whole.suite.path}, "
                 "nothing else"
@@ -150,34 +152,20 @@ def _add_winners(whole: Track, new: Mapping[Pair, Settings]) -> None:
     say(f"wrote {whole.tuned_file}: {len(winners)} winners")
 
 
-def _names(found: Track, pair: Pair) -> list[str]:
-    """Return the names of a pair's candidates."""
-    return [case.name for case in found.candidates.get(pair, ())]
-
-
 def suite_of(track: str) -> Path:
     """Return the suite of a track's tuning."""
     return locations.find(f"leaderboard/{track}" if track in TRACKS else track)
 
 
-def _below(out: Path | None, stage: str) -> Path | None:
-    return None if out is None else out / stage
-
-
-def _at(options: SweepOptions, stage: str) -> SweepOptions:
+def _below(options: SweepOptions, stage: str) -> SweepOptions:
     """Return the options for a stage, whose cases are in a folder of their own below --out."""
-    return replace(options, out=_below(options.out, stage))
+    return options if options.out is None else replace(options, out=options.out / stage)
 
 
-def _without_set(options: SweepOptions) -> SweepOptions:
-    """Return the options for the suite of the winners, of which the plan says what is run."""
-    return replace(options, set_=None)
-
-
-def _final(some: Track, out: Path | None, ranks: int) -> list[Planned]:
-    """Return the plan of the winners of some pairs."""
-    plan = plan_suite(read(some.tuned_file), out, resume=True, ranks=ranks)
-    return [item for item in plan if item.checked.case.name in some.final_cases]
+def _chosen(suite: Suite, names: Container[str], options: SweepOptions) -> list[Planned]:
+    """Return the plan of a suite's cases of these names."""
+    plan = plan_suite(suite, options.out, resume=True, ranks=options.ranks)
+    return [item for item in plan if item.checked.case.name in names]
 
 
 def _ended(plan: Sequence[Planned]) -> list[Run]:
@@ -283,7 +271,7 @@ def check(
         code, computed = _computed(found, committed, options.sweep_in(options.out or Path(folder)))
     if code == Interrupted.exit_code:
         kept = f"; the same command goes on in {options.out}" if options.out else "; --out would keep them"
-        say(f"{len(computed)} of {_count(committed)} computed again, none compared{kept}")
+        say(f"{len(computed)} of {counted(len(committed), 'case')} computed again, none compared{kept}")
         return code
     return max(_compare(committed, computed), _compare_constants(found, path, committed, options.source()))
 
@@ -297,9 +285,8 @@ def _computed(found: Track, committed: Sequence[Row], options: SweepOptions) -> 
     for stage, path in ((TUNING, found.suite.path), (FINAL, found.tuned_file)):
         names = {row.case for row in committed if row.stage == stage}
         if names:
-            place = replace(options, out=_below(options.out, f"check-{stage}"))
-            plan = plan_suite(read(path), place.out, resume=True, ranks=options.ranks)
-            plan = [item for item in plan if item.checked.case.name in names]
+            place = _below(options, f"check-{stage}")
+            plan = _chosen(read(path), names, place)
             code = run_missing(plan, path, place)
             computed += rows_of(found, _ended(plan), stage)
             if code == Interrupted.exit_code:
@@ -312,7 +299,8 @@ def _compare(committed: Sequence[Row], computed: Sequence[Row]) -> int:
     lines = differences(committed, computed)
     for line in lines:
         say(f"DIFFERS: {line}")
-    say(f"{_count(committed)} computed again: {f'{len(lines)} differ' if lines else 'the same bits'}")
+    differing = f"{len(lines)} differ" if lines else "the same bits"
+    say(f"{counted(len(committed), 'case')} computed again: {differing}")
     return 1 if lines else 0
 
 
@@ -326,10 +314,6 @@ def _compare_constants(found: Track, path: Path, committed: Sequence[Row], sourc
     missing = set(stored) - set(chain(*again.values()))
     for each in sorted(missing, key=lambda each: (each.data, each.seed)):
         say(f"DIFFERS: constant prediction on {each.data}, seed {each.seed}: stored is {each.constant}")
-    counted = f"{len(stored)} constant prediction{'s' * (len(stored) != 1)}"
-    say(f"{counted} computed again: {f'{len(missing)} differ' if missing else 'the same'}")
+    differing = f"{len(missing)} differ" if missing else "the same"
+    say(f"{counted(len(stored), 'constant prediction')} computed again: {differing}")
     return 1 if missing else 0
-
-
-def _count(listed: Sequence[Row]) -> str:
-    return f"{len(listed)} case{'s' * (len(listed) != 1)}"

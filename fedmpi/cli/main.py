@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -23,20 +24,60 @@ _PANELS = {
 }
 """Commands by the panel of the help that they stand in, in its order."""
 
+_GROUPS = {
+    "data": ("Real datasets: list, fetch, verify.", ("list", "fetch", "verify")),
+    "analyse": (
+        "Statistics of graphs and datasets; leakage between splits.",
+        ("properties", "statistics", "heterogeneity", "leakage", "clusters"),
+    ),
+    "bench": (
+        "Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
+        (
+            *("train", "cores", "comm", "record", "data", "peers", "sums"),
+            *("ranks", "start", "secure", "gpu"),
+        ),
+    ),
+    "jobs": (
+        "A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
+        ("plan", "render", "submit", "status", "resume", "cancel", "systems"),
+    ),
+    "records": (
+        "Finished runs: pack into a bundle, verify one, repair damaged files.",
+        ("pack", "verify", "repair"),
+    ),
+    "paper": (
+        "Tables of the papers: winners of a sweep, FedGraphNN's costs, what was confirmed.",
+        ("select", "system", "reproduction"),
+    ),
+    "leaderboard": (
+        "Methods under one rule: tune and run them, check their rows, write the page.",
+        ("run", "check", "constants", "page"),
+    ),
+}
+"""Groups of commands: what the help says of them, and their names."""
+
+_ELSEWHERE = {
+    "new": "settings.new",
+    "options": "settings.options",
+    "data list": "data.show",
+    "analyse clusters": "analyse_clusters.clusters",
+    "bench ranks": "bench_launched.ranks",
+    "bench start": "bench_launched.start",
+    "bench secure": "bench_secure.secure",
+    "bench gpu": "bench_gpu.gpu",
+    "records repair": "report.repair",
+    "paper select": "select.select",
+    "paper system": "system.system",
+    "paper reproduction": "reproduction.reproduction",
+    "leaderboard page": "leaderboard_page.page",
+}
+"""Module and function of commands that are not found in the module of their group, or of their own name."""
+
 app = commands(
     {
-        "run": "run.run",
-        "sweep": "sweep.sweep",
-        "new": "settings.new",
-        "suites": "suites.suites",
-        "options": "settings.options",
-        "report": "report.report",
-        "compare": "compare.compare",
-        "watch": "watch.watch",
-        "plot": "plot.plot",
-        "scaling": "scaling.scaling",
-        "export": "export.export",
-        "info": "info.info",
+        name: _ELSEWHERE.get(name, f"{name}.{name}")
+        for name in chain(*_PANELS.values())
+        if name not in _GROUPS
     },
     _PANELS,
     name="fedmpi",
@@ -45,58 +86,9 @@ app = commands(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data_app = commands(
-    {"list": "data.show", "fetch": "data.fetch", "verify": "data.verify"},
-    help="Real datasets: list, fetch, verify.",
-)
-analyse_app = commands(
-    {
-        **{name: f"analyse.{name}" for name in ("properties", "statistics", "heterogeneity", "leakage")},
-        "clusters": "analyse_clusters.clusters",
-    },
-    help="Statistics of graphs and datasets; leakage between splits.",
-)
-bench_app = commands(
-    {
-        **{name: f"bench.{name}" for name in ("train", "cores", "comm", "record", "data", "peers", "sums")},
-        **{name: f"bench_launched.{name}" for name in ("ranks", "start")},
-        "secure": "bench_secure.secure",
-        "gpu": "bench_gpu.gpu",
-    },
-    help="Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
-)
-records_app = commands(
-    {"pack": "records.pack", "verify": "records.verify", "repair": "report.repair"},
-    help="Finished runs: pack into a bundle, verify one, repair damaged files.",
-)
-paper_app = commands(
-    {
-        "select": "select.select",
-        "system": "system.system",
-        "reproduction": "reproduction.reproduction",
-    },
-    help="Tables of the papers: winners of a sweep, FedGraphNN's costs, what was confirmed.",
-)
-leaderboard_app = commands(
-    {
-        "run": "leaderboard.run",
-        "check": "leaderboard.check",
-        "constants": "leaderboard.constants",
-        "page": "leaderboard_page.page",
-    },
-    help="Methods under one rule: tune and run them, check their rows, write the page.",
-)
-jobs_app = commands(
-    {name: f"jobs.{name}" for name in ("plan", "render", "submit", "status", "resume", "cancel", "systems")},
-    help="A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
-)
-app.add_typer(data_app, name="data")
-app.add_typer(analyse_app, name="analyse")
-app.add_typer(bench_app, name="bench")
-app.add_typer(jobs_app, name="jobs")
-app.add_typer(records_app, name="records")
-app.add_typer(paper_app, name="paper")
-app.add_typer(leaderboard_app, name="leaderboard")
+for _group, (_help, _names) in _GROUPS.items():
+    _places = {name: _ELSEWHERE.get(f"{_group} {name}", f"{_group}.{name}") for name in _names}
+    app.add_typer(commands(_places, help=_help), name=_group)
 
 
 def _version(wanted: bool) -> None:

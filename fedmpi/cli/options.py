@@ -162,13 +162,8 @@ class Deciding:
     @property
     def given(self) -> list[str]:
         """The options that are set, besides --until-decided itself."""
-        values = {
-            "--dry-run": self.dry_run,
-            "--max-seeds": self.max_seeds,
-            "--spending": self.spending,
-            "--rows": self.rows,
-        }
-        return [name for name, value in values.items() if value]
+        names = [each.name for each in fields(self)[1:] if getattr(self, each.name)]
+        return [f"--{name.replace('_', '-')}" for name in names]
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,8 @@ def _place(suite: Suite, places: Sequence[int], wanted: str) -> int:
     begun = [place for place in places if suite.cases[place].name.startswith(ends)]
     if len(begun) == 1:
         return begun[0]
-    raise BadInput(
-        f"--case {short(wanted)}: not among the cases {places[0]} to {places[-1]}; see them with --list"
-    )
+    cases = f"cases {places[0]} to {places[-1]}; see fedmpi run SUITE --list"
+    raise BadInput(f"--case {short(wanted)}: not among the {cases}")
 
 
 def refuse_other_versions(plan: Sequence[Planned]) -> None:

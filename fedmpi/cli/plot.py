@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,7 +97,15 @@ def _plot_suite(
     plan = _reused(plan_suite(found, options.out, resume=True), reused)
     check_writable(target.parent)
     code = run_missing(plan, path, options, budget=budget)
-    _draw_plan(plan, _Picture(kind, drawing, options.source(), target))
+    runs = each_run([item.folder for item in plan], [])
+    complete = {run.folder: run for run in runs if run.status == "complete"}
+    missing = [item.folder.name for item in plan if item.folder not in complete]
+    try:
+        _draw(kind, drawing, options.source(), target, list(complete.values()), missing)
+    except BadInput as error:
+        if not missing:
+            raise
+        complain(f"no picture from {len(complete)} of {len(plan)} runs yet: {error}")
     return code
 
 
@@ -109,26 +117,24 @@ def _suite_file(name: str) -> Path:
     return locations.find(name)
 
 
-@dataclass(frozen=True)
-class _Picture:
-    """What is drawn, and where to."""
-
-    kind: figures.Kind
-    options: BaseModel
-    source: DataSource
-    image: Path
-
-    def draw(self, runs: Sequence[Run], missing: Sequence[str]) -> None:
-        """Draw runs; the caption says what is missing."""
-        notes = []
-        if missing:
-            more = len(missing) - _MOST_NAMED
-            named = ", ".join(missing[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-            notes.append(f"Drawn from {len(runs)} of {len(runs) + len(missing)} runs; not complete: {named}.")
-        figures.picture(self.kind, runs, self.options, self.source, notes, self.image)
-        for note in notes:
-            say(note)
-        say(f"Picture: {self.image}")
+def _draw(
+    kind: figures.Kind,
+    options: BaseModel,
+    source: DataSource,
+    image: Path,
+    runs: Sequence[Run],
+    missing: Sequence[str],
+) -> None:
+    """Draw runs; the caption says what is missing."""
+    notes = []
+    if missing:
+        more = len(missing) - _MOST_NAMED
+        named = ", ".join(missing[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        notes.append(f"Drawn from {len(runs)} of {len(runs) + len(missing)} runs; not complete: {named}.")
+    figures.picture(kind, runs, options, source, notes, image)
+    for note in notes:
+        say(note)
+    say(f"Picture: {image}")
 
 
 def _figure_of(suite: Suite) -> tuple[figures.Kind, BaseModel]:
@@ -165,25 +171,6 @@ def _identity(config: Mapping[str, Any]) -> str:
     return config_digest({name: value for name, value in config.items() if name not in ("suite", "name")})
 
 
-def _draw_plan(plan: Sequence[Planned], picture: _Picture) -> None:
-    """Draw the complete cases of a plan; say so where those do not make a picture yet."""
-    runs, missing = _load([item.folder for item in plan])
-    if not missing:
-        picture.draw(runs, missing)
-        return
-    try:
-        picture.draw(runs, missing)
-    except BadInput as error:
-        complain(f"no picture from {len(runs)} of {len(plan)} runs yet: {error}")
-
-
-def _load(folders: Sequence[Path]) -> tuple[list[Run], list[str]]:
-    """Return the complete runs of folders, and the names of the other folders."""
-    complete = {run.folder: run for run in each_run(folders, []) if run.status == "complete"}
-    missing = [folder.name for folder in folders if folder not in complete]
-    return list(complete.values()), missing
-
-
 def _plot_kind(
     kind: str, runs: Sequence[Path], source: DataSource, image: Path | None, option: Sequence[str]
 ) -> int:
@@ -193,16 +180,16 @@ def _plot_kind(
     target = image or Path(f"{kind}.svg")
     figures.check_image(target)
     complaints: list[str] = []
-    found = list(each_run(list(runs), complaints))
+    found = list(each_run(runs, complaints))
+    complete = [run for run in found if run.status == "complete"]
     complaints += [
         f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out"
         for run in found
         if run.status != "complete"
     ]
     complain_of(complaints)
-    complete = [run for run in found if run.status == "complete"]
     if complete or not complaints:
-        _Picture(drawing, options, source, target).draw(complete, [_short(line) for line in complaints])
+        _draw(drawing, options, source, target, complete, [_short(line) for line in complaints])
     return 2 if complaints else 0
 
 

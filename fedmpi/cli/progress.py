@@ -14,7 +14,7 @@ from rich.text import Text
 from fedmpi.analysis.summary import method
 from fedmpi.case.schema import Case
 from fedmpi.cli.round_line import round_line
-from fedmpi.cli.terminal import console, plain
+from fedmpi.cli.terminal import console, counted, plain
 from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import COLUMNS, PartitionTable
 from fedmpi.runs.reporting import RoundReport
@@ -49,7 +49,7 @@ class Console:
         ranks, self._metrics = facts["mpi"]["size"], metrics
         text = (
             f": {method(case.config())} on {case.dataset.name}, "
-            f"{_clients(table)} on {ranks} rank{'s' * (ranks > 1)}, {case.rounds} rounds, "
+            f"{counted(len(table.clients), 'client')} on {counted(ranks, 'rank')}, {case.rounds} rounds, "
             f"{_parameters(max(facts['parameters']), facts['shared_parameters'] * facts['communicates'])}"
         )
         self._rich.print(Text.assemble(plain(f"{case.suite}/{case.name}", "bold"), plain(text)))
@@ -126,15 +126,9 @@ def _partition(table: PartitionTable) -> Table[tuple[str, ...]]:
         for place, name in enumerate(COLUMNS)
         if name not in dull
     ]
-    title = f"Partition: {_clients(table)}, EMD {table.total_emd:.4f}"
+    title = f"Partition: {counted(len(table.clients), 'client')}, EMD {table.total_emd:.4f}"
     more = [f"and {len(rows) - _MOST_ROWS} more clients"] if len(rows) > _MOST_ROWS else []
     return Table(columns, rows[:_MOST_ROWS], title, more)
-
-
-def _clients(table: PartitionTable) -> str:
-    """Return "1 client" or "5 clients"."""
-    count = len(table.clients)
-    return f"{count} client{'s' * (count != 1)}"
 
 
 def _parameters(of_model: int, shared: int) -> str:

@@ -6,7 +6,7 @@ import io
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,12 +24,11 @@ from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
 from fedmpi.cli.report_tables import client_table, mean_tables, run_table, task_table
-from fedmpi.cli.terminal import Screen, console, left_out, print_json, say, write
+from fedmpi.cli.terminal import counted, left_out, print_json, say, show, write
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
 from fedmpi.store.rebuild import repair as make_whole
-from fedmpi.visible import complain_of
 
 if TYPE_CHECKING:
     from fedmpi.analysis.page.build import Page
@@ -137,39 +136,37 @@ def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path
     if by == "case" and lines.across:
         raise BadInput("--across: single cases are not compared; give --by algorithm")
     found: list[Setting] = []
+    complete = [run for run in runs if run.status == "complete"]
     if by == "algorithm":
-        complete = [digest(run, target) for run in runs if run.status == "complete"]
-        found = settings(complete, complaints, lines.reference, lines.across or ())
-    complain_of(complaints)
+        digests = [digest(run, target) for run in complete]
+        found = settings(digests, complaints, lines.reference, lines.across or ())
+    code = left_out(complaints)
     if as_json:
         print_json(records(found) if by == "algorithm" else [_in_full(run, target) for run in runs])
     elif runs:
-        _show(console(sys.stdout), runs, found, target)
+        show(*_parts(runs, found, target))
     if csv is not None:
-        _write_rows(csv, [run for run in runs if run.status == "complete"])
-    return 2 if complaints else 0
+        stream = io.StringIO(newline="")
+        rows.write((row for run in complete for row in rows.client_rows(run)), stream)
+        write(csv, stream.getvalue(), "--csv ")
+    return code
 
 
-def _show(screen: Screen, runs: Sequence[Run], found: Sequence[Setting], target: float | None) -> None:
-    """Print the averages and, of what is in none, a line per run."""
-    for table in mean_tables(found):
-        screen.print(table)
-    for line in (*legend(found), *apart(found), *_remarks(found)):
-        screen.print(line)
+def _parts(runs: Sequence[Run], found: Sequence[Setting], target: float | None) -> Iterator[Any]:
+    """Yield the averages and, of what is in none, a line per run."""
+    yield from mean_tables(found)
+    yield from (*legend(found), *apart(found), *_remarks(found))
     single = [run for run in runs if run.status != "complete"] if found else runs
     if single:
         metrics = [metric for run in single for metric in run.metrics]
         title = "Not complete, so in no mean" if found else ""
-        screen.print(run_table([summarise(run, target) for run in single], metrics, title))
+        yield run_table([summarise(run, target) for run in single], metrics, title)
     if len(runs) == 1 and not found:
         by_client = per_client(runs[0])
-        screen.print(client_table(by_client, runs[0].metrics) if by_client else TOGETHER)
-        tasks = task_rows(runs[0])
-        if tasks:
-            screen.print(task_table(tasks, runs[0].metrics))
-    for run in runs:
-        if run.reason:
-            screen.print(f"{run.folder}: {run.reason}")
+        yield client_table(by_client, runs[0].metrics) if by_client else TOGETHER
+        if tasks := task_rows(runs[0]):
+            yield task_table(tasks, runs[0].metrics)
+    yield from (f"{run.folder}: {run.reason}" for run in runs if run.reason)
 
 
 def _remarks(found: Sequence[Setting]) -> list[str]:
@@ -186,12 +183,6 @@ def _remarks(found: Sequence[Setting]) -> list[str]:
 def _in_full(run: Run, target: float | None) -> dict[str, Any]:
     tasks = task_rows(run)
     return {**summarise(run, target), "per_client": per_client(run), **({"per_task": tasks} if tasks else {})}
-
-
-def _write_rows(target: Path, complete: Sequence[Run]) -> None:
-    stream = io.StringIO(newline="")
-    rows.write((row for run in complete for row in rows.client_rows(run)), stream)
-    write(target, stream.getvalue(), "--csv ")
 
 
 def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats, lines: Lines) -> int:
@@ -239,9 +230,7 @@ def _title(page: Page) -> str:
     suites = list(dict.fromkeys(str(run.config["suite"]) for run in page.digests if run.config.get("suite")))
     if 0 < len(suites) <= _MOST_NAMED:
         return ", ".join(suites)
-    return f"{len(page.digests)} run{'s' * (len(page.digests) != 1)}" + (
-        f" of {len(suites)} suites" if suites else ""
-    )
+    return counted(len(page.digests), "run") + (f" of {len(suites)} suites" if suites else "")
 
 
 def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files are damaged.")]) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +11,14 @@ import numpy.typing as npt
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 
-
-class _Round(Protocol):
-    @property
-    def round(self) -> int: ...
-    @property
-    def results(self) -> Mapping[str, npt.NDArray[Any]]: ...
-    @property
-    def measurements(self) -> Mapping[str, npt.NDArray[Any]]: ...
+if TYPE_CHECKING:
+    from fedmpi.runs.reporting import RoundReport
+    from fedmpi.store.events import Round
 
 
-def round_line(metrics: Sequence[Metric], found: _Round, planned: int, more: str = "") -> tuple[str, str]:
+def round_line(
+    metrics: Sequence[Metric], found: Round | RoundReport, planned: int, more: str = ""
+) -> tuple[str, str]:
     """Return a round in a line, and its headline as short as a progress bar needs it.
 
     Parameters

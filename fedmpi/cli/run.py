@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedmpi.case.folders import holds_run
-from fedmpi.cli import output
 from fedmpi.cli.ending import before_mpi
 from fedmpi.cli.handed_out import run_handed_out
 from fedmpi.cli.options import Cases, OneCase, SuiteOptions
@@ -26,25 +25,20 @@ from fedmpi.cli.plan import (
     plan_suite,
     refuse_other_versions,
 )
+from fedmpi.cli.session import Session, with_session
 from fedmpi.cli.terminal import say
 from fedmpi.comm import launch
-from fedmpi.comm.start import load_world
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
+from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
-from fedmpi.runs.signals import StopRequest
 from fedmpi.store.lock import refuse_live
-from fedmpi.store.provenance import checkout_state
 from fedmpi.store.reader import load_run
 
 if TYPE_CHECKING:
-    from fedmpi.cli.progress import Console
     from fedmpi.comm.world import World
-    from fedmpi.runs.run import Job
-
 
 _MOST_KEPT = 2**30
 """Bytes of messages that ``--audit-bytes`` keeps of a run."""
@@ -97,7 +91,7 @@ def run(
             if list_:
                 return _list(suite, plan)
             if answers is not None:
-                return _with_world(plan, partial(run_handed_out, plan, options.source(), answers))
+                return with_session(plan, options.source(), partial(run_handed_out, plan, answers))
             refuse_other_versions(plan)
         source = options.source()
         check_places(plan, source)
@@ -157,33 +151,7 @@ def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool, audit: i
         from fedmpi.runs.first_answers import refuse_unequal  # imports torch
 
         refuse_unequal(checked.case, checked.algorithm)
-
-    def run_cases(world: World, stop: StopRequest, checkout: dict[str, Any]) -> int:
-        return _run_cases(_agreed(plan, world, audit), source, world, stop, checkout, resume, audit)
-
-    return _with_world(plan, run_cases)
-
-
-def _with_world(plan: Sequence[Planned], action: Callable[[World, StopRequest, dict[str, Any]], int]) -> int:
-    """Start MPI for the cases of a plan and return what `action` returns; its error ends all ranks."""
-    threads = max(item.checked.case.threads for item in plan)
-    if threads > launch.available_cores():
-        raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
-    launch.set_defaults(threads)
-    output.outlive()
-    checkout = checkout_state() if launch.rank() == 0 else {}
-    with StopRequest() as stop:
-        comm = load_world()
-        world: World = comm.World()
-        stop.listen()
-        try:
-            return action(world, stop, checkout)
-        except FedmpiError as error:
-            if error.agreed or world.size == 1:
-                raise
-            world.fail(error)
-        except BaseException as error:
-            return comm.abort(error)  # type: ignore[no-any-return]
+    return with_session(plan, source, partial(_run_cases, plan, resume, audit))
 
 
 def _agreed(plan: Sequence[Planned], world: World, audit: int | None) -> list[Planned]:
@@ -207,45 +175,16 @@ def _agreed(plan: Sequence[Planned], world: World, audit: int | None) -> list[Pl
     return agreed
 
 
-def _run_cases(
-    plan: Sequence[Planned],
-    source: DataSource,
-    world: World,
-    stop: StopRequest,
-    checkout: dict[str, Any],
-    resume: bool,
-    audit: int | None,
-) -> int:
+def _run_cases(plan: Sequence[Planned], resume: bool, audit: int | None, session: Session) -> int:
     """Run the cases that are not complete, on all ranks; a case that diverges does not keep the others."""
     from fedmpi.cli.progress import Console
-    from fedmpi.runs.run import Job
 
-    console = Console(sys.stdout)
-    worst = 0
-    for item in plan:
-        if item.done:
-            if world.is_root:
-                console.note(f"{item.folder}: complete, skipped")
-            continue
-        if world.any(stop.requested):
-            raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
-        job = Job(item.checked.case, item.checked.algorithm, item.folder, source, resume, checkout, audit)
-        worst = max(worst, run_case(job, world, console, stop))
-    if world.is_root:
+    console, is_root, worst = Console(sys.stdout), session.world.is_root, 0
+    for item in _agreed(plan, session.world, audit):
+        if not item.done:
+            worst = max(worst, session.run(item, console, resume, audit))
+        elif is_root:
+            console.note(f"{item.folder}: complete, skipped")
+    if is_root:
         console.finish([item.folder for item in plan])
     return worst
-
-
-def run_case(job: Job, world: World, console: Console, stop: StopRequest) -> int:
-    """Run a case on all ranks; return 0, or the exit code of a case that diverged."""
-    from fedmpi.runs.run import run
-
-    try:
-        run(job, world, console, stop)
-    except Diverged as error:
-        if world.is_root:
-            console.note(f"{job.folder}: diverged: {error}")
-        return error.exit_code
-    finally:
-        console.close()
-    return 0

@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, series, together
 from fedmpi.analysis.scores import TOGETHER
 from fedmpi.cli.options import Json, Runs, whole_numbers
-from fedmpi.cli.terminal import Screen, console, left_out, print_json, say
+from fedmpi.cli.terminal import counted, left_out, print_json, say, show
 from fedmpi.errors import BadInput
 from fedmpi.tables.table import Column, Entry, Table
 
@@ -68,7 +68,7 @@ def scaling(
     if as_json:
         print_json(_record(points, found))
     else:
-        _show(console(sys.stdout), points, found, with_server)
+        show(*_parts(points, found, with_server))
     if image is not None:
         _draw(found, image)
     return left_out(complaints)
@@ -85,29 +85,29 @@ def _points(paths: Sequence[Path], complaints: list[str]) -> list[Point]:
     return points
 
 
-def _show(screen: Screen, points: Sequence[Point], found: Sequence[Series], with_server: bool) -> None:
+def _parts(points: Sequence[Point], found: Sequence[Series], with_server: bool) -> Iterator[Any]:
+    """Yield the lines and tables that show the runs."""
     systems = Counter(each.system for each in points)
     if len(systems) > 1:
-        listed = "; ".join(f"{name} ({count} run{'s' * (count > 1)})" for name, count in systems.items())
-        screen.print(f"Runs of several systems, each by itself, no speedup across them: {listed}")
+        listed = "; ".join(f"{name} ({counted(count, 'run')})" for name, count in systems.items())
+        yield f"Runs of several systems, each by itself, no speedup across them: {listed}"
     for each in found:
-        counted = "counts" if each.with_server else "does not count"
-        ranks = each.base.ranks
-        title = f"{each.mode.capitalize()} scaling: {each.title}; base: {ranks} rank{'s' * (ranks > 1)}; "
-        screen.print(Table(_SCALING, each.rows, f"{title}the server's rank {counted}", [_MARKS]))
-        screen.print(f"Model: {_described(each.model)}")
+        base, verb = counted(each.base.ranks, "rank"), "counts" if each.with_server else "does not count"
+        title = f"{each.mode.capitalize()} scaling: {each.title}; base: {base}; the server's rank {verb}"
+        yield Table(_SCALING, each.rows, title, [_MARKS])
+        yield f"Model: {_described(each.model)}"
         if each.mode == "strong" and not math.isnan(each.model.step):
-            screen.print(_limits(each))
+            yield _limits(each)
         if each.with_server != with_server:
-            screen.print("Clients per rank are equal in this way of counting only, not in the one asked for")
+            yield "Clients per rank are equal in this way of counting only, not in the one asked for"
         if any(row.crowded for row in each.rows):
-            screen.print("! more ranks than cores: the scheduler is measured, too")
+            yield "! more ranks than cores: the scheduler is measured, too"
     if not found:
-        screen.print(_NOTHING)
+        yield _NOTHING
     ordered = sorted(points, key=lambda point: (point.title, point.ranks, str(point.folder)))
-    screen.print(Table(_THROUGHPUT, ordered, "Throughput, over all rounds but the first"))
+    yield Table(_THROUGHPUT, ordered, "Throughput, over all rounds but the first")
     if grouped := together(points):
-        screen.print(Table(_TOGETHER, grouped, "Cases done at the same time"))
+        yield Table(_TOGETHER, grouped, "Cases done at the same time")
 
 
 def _seconds(row: Row) -> float:
@@ -163,7 +163,7 @@ def _limits(series: Series) -> str:
     made_of = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items())
     return (
         f"More than {useful:.1f} workers cannot help: the heaviest client has 1/{useful:.1f} of the work. "
-        f"A round on {ranks} rank{'s' * (ranks > 1)}: {made_of}"
+        f"A round on {counted(ranks, 'rank')}: {made_of}"
     )
 
 

@@ -67,8 +67,8 @@ def options(
     if as_json:
         return print_json([_as_data(each, entries or each.entries) for each, entries in found])
     if not axis:
-        _show_axes([each for each, _ in found])
-    for each, entries in found if axis else ():
+        return show(Table(_AXES, [each for each, _ in found], notes=[_MORE]))
+    for each, entries in found:
         _show_entries(each, entries) if entries else _show_axis(each)
     return 0
 
@@ -100,17 +100,15 @@ def new(file: Annotated[Path, typer.Argument(help="The suite to write; its name 
     return 0
 
 
-def _show_axes(found: Sequence[Axis]) -> None:
-    columns: list[Column[Axis]] = [
-        Column("axis", attrgetter("name")),
-        Column("names, the default first", _names, wrapped=True),
-    ]
-    more = "`fedmpi options AXIS` and `fedmpi options AXIS NAME` show more; docs/settings.md has all"
-    show(Table(columns, found, notes=[more]))
-
-
 def _names(axis: Axis) -> str:
     return ", ".join(sorted((entry.name for entry in axis.entries), key=lambda name: name != axis.default))
+
+
+_AXES: tuple[Column[Axis], ...] = (
+    Column("axis", attrgetter("name")),
+    Column("names, the default first", _names, wrapped=True),
+)
+_MORE = "`fedmpi options AXIS` and `fedmpi options AXIS NAME` show more; docs/settings.md has all"
 
 
 def _show_axis(axis: Axis) -> None:
@@ -132,13 +130,11 @@ def _show_axis(axis: Axis) -> None:
 def _show_entries(axis: Axis, entries: Sequence[Entry]) -> None:
     screen = console(sys.stdout)
     for entry in entries:
-        head = [f"{axis.name} {entry.name}", *_wrapped(entry.meaning, screen.width, "")]
-        if axis.name == "case":
-            head = []
-        if entry.paper:
-            head += _wrapped(f"Paper: {entry.paper}", screen.width, "")
-        if entry.datasets:
-            head += _wrapped(f"Datasets: {_listed(entry.datasets)}", screen.width, "")
+        head = [] if axis.name == "case" else [f"{axis.name} {entry.name}"]
+        about = [entry.meaning] if head else []
+        about += [f"Paper: {entry.paper}"] if entry.paper else []
+        about += [f"Datasets: {_listed(entry.datasets)}"] if entry.datasets else []
+        head += [line for text in about for line in _wrapped(text, screen.width, "")]
         none = [] if entry.settings else ["It has no settings of its own."]
         _print(screen, [*head, *none, *([""] if head else []), *_lines(entry.settings, screen.width)])
 

@@ -22,7 +22,7 @@ from fedmpi.cli.plan import (
     refuse_other_versions,
 )
 from fedmpi.cli.sweep_progress import SweepProgress
-from fedmpi.cli.terminal import say
+from fedmpi.cli.terminal import counted, say
 from fedmpi.cli.workers import CASES, Worker, last_line
 from fedmpi.comm.launch import launcher
 from fedmpi.config import locations
@@ -153,7 +153,8 @@ class _Sweep:
 
     def run(self) -> int:
         """Keep all workers at work until no case is left or time is up."""
-        self._progress.say(f"{_count(self._total)}, {self._done} complete, {len(self._waiting)} to run")
+        total = counted(self._total, "case")
+        self._progress.say(f"{total}, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
         names = [item.checked.case.name for item in self._waiting]
         with self._folder() as folder, self._progress:
@@ -277,10 +278,10 @@ class _Sweep:
             self._progress.say(self._shares())
         left = self._total - self._done
         if left:
-            words = f"{_count(left)} {'is' if left == 1 else 'are'}"
+            verb, rest = ("is", "it") if left == 1 else ("are", "them")
             refused = " once what was refused is mended" if BadInput.exit_code in self._codes else ""
-            rest = "it" if left == 1 else "them"
-            self._progress.say(f"{words} left; the same command continues {rest}{refused}")
+            words = f"{counted(left, 'case')} {verb} left; the same command continues {rest}{refused}"
+            self._progress.say(words)
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
         if 3 in self._codes:
@@ -292,12 +293,5 @@ class _Sweep:
         seconds, workers = time.monotonic() - self._began, min(self._options.workers, len(self._finished))
         newest = [load_run(item.folder).attempts[-1] for item in self._finished]
         rounds = sum(float(attempt.measurements["round_seconds"].sum()) for attempt in newest)
-        count = _count(len(newest))
-        return (
-            f"{count} in {seconds:.0f} s; rounds took {rounds / seconds / workers:.0%} of the workers' time"
-        )
-
-
-def _count(cases: int) -> str:
-    """Return a number of cases in words."""
-    return f"{cases} case{'s' * (cases != 1)}"
+        share = f"{rounds / seconds / workers:.0%} of the workers' time"
+        return f"{counted(len(newest), 'case')} in {seconds:.0f} s; rounds took {share}"

@@ -80,6 +80,11 @@ def say(text: object, stream: TextIO | None = None) -> None:
     target.flush()
 
 
+def counted(number: int, noun: str) -> str:
+    """Return "1 case" or "3 cases"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def _columns() -> int | None:
     """Return the width that the environment asks for."""
     asked = os.environ.get("COLUMNS", "")

@@ -23,7 +23,7 @@ from fedmpi.analysis.discovery import folder_of, run_paths
 from fedmpi.analysis.progress import RunProgress
 from fedmpi.analysis.scores import TOGETHER, is_together
 from fedmpi.cli.round_line import round_line
-from fedmpi.cli.terminal import console, plain
+from fedmpi.cli.terminal import console, counted, plain
 from fedmpi.comm.interrupt import Stopped
 from fedmpi.errors import BadInput, Diverged
 from fedmpi.store import events, lock
@@ -159,8 +159,7 @@ def _lines(watched: Watch, screen: Console, interval: float) -> int:
 
 def _round_line(progress: RunProgress, each: Round) -> str:
     groups = len(np.unique(each.results["group"]))
-    line, _ = round_line(progress.metrics, each, progress.planned, f"{groups} group{'s' * (groups > 1)}  ")
-    return line
+    return round_line(progress.metrics, each, progress.planned, f"{counted(groups, 'group')}  ")[0]
 
 
 def _status_line(watched: Watch) -> str:
@@ -198,10 +197,9 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
 
 def _state(watched: Watch) -> Text:
     progress = watched.progress
-    ranks = f" on {progress.ranks} rank{'s' * (progress.ranks != 1)}" if progress.ranks else ""
+    ranks = f" on {counted(progress.ranks, 'rank')}" if progress.ranks else ""
     attempts = f", start {progress.attempts}" if progress.attempts > 1 else ""
-    count = len(progress.clients)
-    size = f"{count} client{'s' * (count != 1)}{ranks}{attempts}"
+    size = f"{counted(len(progress.clients), 'client')}{ranks}{attempts}"
     last = datetime.fromisoformat(progress.last_time).astimezone()
     text = f"{_status_line(watched)}; {size}; last event {last:%Y-%m-%d %H:%M:%S}"
     return plain(text, _STYLES.get(watched.status, "red"))
@@ -254,7 +252,7 @@ def _curves(progress: RunProgress, width: int) -> Grid:
 def _clusters(progress: RunProgress) -> Text:
     found = progress.clusters()
     if len(found) < 2 or len(found) == len(progress.clients):
-        return Text(f"{len(found)} cluster{'s' * (len(found) != 1)}")
+        return Text(counted(len(found), "cluster"))
     shown = "; ".join(
         f"{len(names)}: {', '.join(names[:4])}{', ...' * (len(names) > 4)}" for names in found[:6]
     )
@@ -301,7 +299,7 @@ def _clients(progress: RunProgress, count: int, width: int) -> OnTerminal:
     ]
     columns = listed(("client", f"{of} by round", "cluster", "train loss", *headings), spare)
     more = len(progress.clients) - len(rows)
-    notes = [f"and {more} more client{'s' * (more != 1)}"] if more else []
+    notes = [f"and {counted(more, 'more client')}"] if more else []
     return OnTerminal(Table(columns, rows, notes=notes))
 
 
@@ -318,8 +316,7 @@ def sparkline(values: Sequence[float] | np.ndarray, width: int) -> str:
     present = [value for value in means if math.isfinite(value)]
     if not present:
         return ""
-    low, span = min(present), max(present) - min(present)
-    last = len(_BLOCKS) - 1
-    heights = [round(last * (value - low) / span) if span else 0 for value in means if math.isfinite(value)]
-    blocks = iter(heights)
-    return "".join(_BLOCKS[next(blocks)] if math.isfinite(value) else " " for value in means)
+    low, last = min(present), len(_BLOCKS) - 1
+    span = max(present) - low or 1.0
+    heights = (round(last * (value - low) / span) if math.isfinite(value) else None for value in means)
+    return "".join(" " if height is None else _BLOCKS[height] for height in heights)

@@ -64,9 +64,10 @@ class Worker:
                 start_new_session=True,
                 preexec_fn=partial(_end_with_parent, os.getpid()),
             )
+        assert self._process.stdin is not None
+        self._names = self._process.stdin
         self.item: Planned | None = None
-        self.rounds = 0
-        self._started = 0.0
+        self.rounds, self._started = 0, 0.0
         self._asked: float | None = None
         self._read = self._size_before = 0
         self._code: int | None = None
@@ -87,19 +88,14 @@ class Worker:
             log.write(f"--- {time.strftime('%Y-%m-%d %H:%M:%S')}{_job()}\n")
         self._size_before = _size(item)
         self.item, self.rounds, self._started = item, 0, time.monotonic()
-        self._tell(f"{item.checked.case.name}\n")
+        with suppress(OSError, ValueError):  # it has ended or was dismissed, which `ended` will find
+            self._names.write(f"{item.checked.case.name}\n".encode())
+            self._names.flush()
 
     def dismiss(self) -> None:
         """Say that there are no more cases."""
         with suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-
-    def _tell(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # it has ended or was dismissed, which `ended` will find
-            assert self._process.stdin is not None
-            self._process.stdin.write(text.encode())
-            self._process.stdin.flush()
+            self._names.close()
 
     def ask_to_stop(self) -> None:
         """Have the case finish its round and write a checkpoint (USR1 reaches the ranks under both MPIs)."""

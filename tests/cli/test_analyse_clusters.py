@@ -1,45 +1,29 @@
 """`fedmpi analyse clusters` on runs that split."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from fedmpi.store.record import RunRecord
 from tests.analysis.tasks import FIELDS
+from tests.cli.refusals import refused
+from tests.test_layers import without_torch
 
 SPLITS = 'algorithm={name="gcfl",warmup=0,eps1=100.0,eps2=0.0}'
 
-WITHOUT_TORCH = """
-import sys
-for name in ("torch", "mpi4py", "torch_geometric"):
-    sys.modules[name] = None
-sys.argv = ["fedmpi", *{arguments!r}]
-from fedmpi.cli.main import main
-main()
-"""
 
-
-@pytest.fixture
-def runs(fedmpi, tiny_suite, tmp_path):
-    """One run of GCFL on three synthetic domains, which takes single clients away."""
+def test_what_is_printed_on_a_login_node_and_as_json(fedmpi, tiny_suite, tmp_path):
+    """Of a run of GCFL on three synthetic domains, which takes single clients away."""
     assert fedmpi("run", tiny_suite, "--set", SPLITS, "--out", "runs").returncode == 0
-    return tmp_path / "runs"
-
-
-def test_what_is_printed(fedmpi, runs):
-    done = fedmpi("analyse", "clusters", runs, "--walks", "60")
+    command = ["analyse", "clusters", "runs", "--walks", "60"]
+    done = without_torch(command, tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     kinds = [line[1] for line in lines if len(line) > 5 and line[1] in ("structure", "features")]
     assert kinds == ["structure", "features"]
     assert "(since round" in done.stdout
     assert "Random: 100 partitions" in done.stdout
-
-
-def test_json_holds_every_clustering(fedmpi, runs):
-    done = fedmpi("analyse", "clusters", runs, "--walks", "60", "--json")
+    done = fedmpi(*command, "--json")
     printed = json.loads(done.stdout)
     assert (printed["length"], printed["walks"], printed["seed"]) == (4, 60, 0)
     (run,) = printed["runs"]
@@ -71,34 +55,21 @@ def test_domains_of_real_datasets(fedmpi, real_data, tmp_path):
     assert run["before"]["structure"]["every"]["mean"] > last["structure"]["every"]["found"]["mean"]
 
 
-def test_a_login_node_suffices(runs, tmp_path):
-    arguments = ["analyse", "clusters", str(runs), "--walks", "20"]
-    code = WITHOUT_TORCH.format(arguments=arguments)
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_mistakes_are_told_in_one_line(fedmpi, runs, tmp_path):
+def test_mistakes_are_told_in_one_line(fedmpi, tmp_path):
     about = {"config": {}, "clients": ["c"], "rounds": 3, "partition": {}}
     RunRecord.create(tmp_path / "new", **about, extra=FIELDS["accuracy"]).close()
     for arguments, words in (
-        ([tmp_path / "new"], "no round is finished"),
-        ([tmp_path / "none"], "no such file or folder"),
-        ([runs, "--length", "9"], "2 to 7 steps"),
-        ([runs, "--walks", "0"], "1 to 1000000 walks"),
+        (["new"], "no round is finished"),
+        (["none"], "no such file or folder"),
+        (["new", "--length", "9"], "2 to 7 steps"),
+        (["new", "--walks", "0"], "1 to 1000000 walks"),
     ):
-        done = fedmpi("analyse", "clusters", *arguments)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert words in done.stderr
+        refused(fedmpi("analyse", "clusters", *arguments), words)
 
 
-def test_distances_are_between_graphs_not_between_nodes(fedmpi, tmp_path):
+def test_distances_are_between_graphs_not_between_nodes(fedmpi):
     started = ("run", "nodes/first", "--case", "0", "--set", "rounds=1", "--out", "runs")
     assert fedmpi(*started).returncode == 0
-    for refused in (
-        fedmpi("analyse", "clusters", tmp_path / "runs"),
-        fedmpi("plot", "within-clusters", tmp_path / "runs", "--image", "picture.svg"),
-    ):
-        assert refused.returncode == 2, refused.stderr
-        assert refused.stderr.count("\n") == 1
-        assert "its clients hold nodes of synthetic-nodes; leave it out" in refused.stderr
+    words = "its clients hold nodes of synthetic-nodes; leave it out"
+    refused(fedmpi("analyse", "clusters", "runs"), words)
+    refused(fedmpi("plot", "within-clusters", "runs", "--image", "picture.svg"), words)

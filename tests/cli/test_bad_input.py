@@ -4,16 +4,10 @@ import os
 
 import pytest
 
+from fedmpi.store.lock import FolderLock
 from fedmpi.store.record import RunRecord
-
-
-def refused(done, *words):
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("fedmpi: ")
-    assert done.stderr.count("\n") == 1, done.stderr
-    for word in words:
-        assert word in done.stderr
-    return True
+from tests.cli.own_graphs import write_graphs
+from tests.cli.refusals import refused
 
 
 def contents(folder):
@@ -48,99 +42,73 @@ def test_a_run_is_refused_before_anything_is_written(
     fedmpi, tiny_suite, tmp_path, monkeypatch, arguments, words
 ):
     monkeypatch.delenv("FEDMPI_MIRROR", raising=False)
-    before = contents(tmp_path)
-    done = fedmpi("run", tiny_suite, *arguments)
-    assert refused(done, *words)
-    assert contents(tmp_path) == before
+    refused(fedmpi("run", tiny_suite, *arguments), *words)
+    assert contents(tmp_path) == ["tiny.toml"]
 
 
-def test_a_missing_suite_names_the_nearest_and_where_the_others_are(fedmpi):
-    assert refused(fedmpi("run", "gcfl/protein"), 'did you mean "gcfl/proteins"?', "`fedmpi suites`")
-
-
-def test_suites_that_nothing_is_said_of(fedmpi):
-    assert refused(fedmpi("suites", "fclg", "MUTAG"), "no bundled suite says fclg and MUTAG")
-
-
-def test_a_suite_that_is_not_toml(fedmpi, tmp_path):
-    (tmp_path / "bad.toml").write_text("rounds = = 3")
-    assert refused(fedmpi("run", "bad.toml"), "bad.toml: not TOML", "line 1")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "gcfl/protein"], ['did you mean "gcfl/proteins"?', "`fedmpi suites`"]),
+        (["suites", "fclg", "MUTAG"], ["no bundled suite says fclg and MUTAG"]),
+        (["figure", "x"], ["No such command 'figure'"]),
+        (["analyse", "statistics", ""], ["an empty name is no dataset's"]),
+        (["scaling", "anywhere", "--predict", "9" * 5000], ["give numbers of ranks up to 99,999"]),
+        (["scaling", "anywhere", "--predict", "9" * 400], ["give numbers of ranks up to 99,999"]),
+        (["scaling", "anywhere", "--predict", "\u00b2"], ["give numbers of ranks up to 99,999"]),
+    ],
+    ids=lambda value: " ".join(value)[:30],
+)
+def test_names_and_numbers_that_are_none(fedmpi, arguments, words):
+    refused(fedmpi(*arguments), *words)
 
 
 def test_an_archive_cut_short(fedmpi, tiny_suite, tmp_path):
     archive = tmp_path / "mirror" / "tudataset" / "MUTAG.zip"
     archive.parent.mkdir(parents=True)
     archive.write_bytes(b"PK\x03\x04" + bytes(500))
-    done = fedmpi(
-        "run",
-        tiny_suite,
-        "--set",
-        "dataset=MUTAG",
-        "--set",
-        "partition=iid",
-        "--mirror",
-        "mirror",
-        "--data",
-        "data",
-    )
-    assert refused(done, "MUTAG.zip", "cut short or damaged")
+    settings = ("--set", "dataset=MUTAG", "--set", "partition=iid")
+    done = fedmpi("run", tiny_suite, *settings, "--mirror", "mirror", "--data", "data")
+    refused(done, "MUTAG.zip", "cut short or damaged")
     assert not (tmp_path / "data").exists()
 
 
-def test_a_finished_case_is_skipped_and_an_edited_suite_refused(fedmpi, tiny_suite):
-    assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg").returncode == 0
-    again = fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg")
+def test_a_finished_case_is_skipped_and_another_run_is_not_overwritten(fedmpi, tiny_suite, tmp_path):
+    command, text = ("run", tiny_suite, "--out", "runs", "--case", "fedavg"), tiny_suite.read_text()
+    assert fedmpi(*command).returncode == 0
+    again = fedmpi(*command)
     assert again.returncode == 0
     assert "complete, skipped" in again.stdout
-    tiny_suite.write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 5"))
-    done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg", "--resume")
-    assert refused(done, "another configuration", "rounds: 4 -> 5")
+    refused(fedmpi("run", "runs/fedavg"), "add --resume")
+    tiny_suite.write_text(text.replace("rounds = 4", "rounds = 5"))
+    refused(fedmpi(*command, "--resume"), "another configuration", "rounds: 4 -> 5")
+    tiny_suite.write_text(text)
+    with RunRecord.reopen(tmp_path / "runs" / "fedavg") as record:
+        record.finish("interrupted")
+    refused(fedmpi(*command), "interrupted", "--resume")
 
 
 def test_a_folder_in_use_is_refused(fedmpi, tiny_suite, tmp_path):
-    from fedmpi.store.lock import FolderLock
-
     with FolderLock(tmp_path / "runs" / "fedavg"):
         done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedavg")
-    assert refused(done, "in use by pid")
-
-
-def test_an_unfinished_run_is_not_overwritten(fedmpi, tiny_suite, tmp_path):
-    assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "0").returncode == 0
-    with RunRecord.reopen(tmp_path / "runs" / "fedavg") as record:
-        record.finish("interrupted")
-    done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "0")
-    assert refused(done, "interrupted", "--resume")
+    refused(done, "in use by pid")
 
 
 def test_overlooked_labels_of_an_own_head(fedmpi, tmp_path):
-    folder = tmp_path / "own" / "RARE"
-    folder.mkdir(parents=True)
-    labels = [0] * 30 + [1] * 29 + [2]
-    (folder / "RARE_A.txt").write_text(
-        "".join(f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(60))
-    )
-    (folder / "RARE_graph_indicator.txt").write_text("".join(f"{g + 1}\n{g + 1}\n" for g in range(60)))
-    (folder / "RARE_graph_labels.txt").write_text("".join(f"{label}\n" for label in labels))
-    suite = tmp_path / "own.toml"
-    suite.write_text(
+    write_graphs(tmp_path, "RARE", [0] * 30 + [1] * 29 + [2])
+    (tmp_path / "own.toml").write_text(
         '[case]\ndataset = "own/RARE"\nrounds = 1\npartition = { name = "iid", clients = 1, seed = 1 }'
     )
-    outcomes = set()
-    for seed in range(12):
-        overrides = ["--set", "model.head=own", "--set", f"partition.seed={seed}", "--data", "data"]
-        done = fedmpi("run", suite, "--out", f"runs{seed}", *overrides)
-        outcomes.add(done.returncode)
-        if done.returncode == 2:
-            assert refused(done, "label 2", 'model.head = "dataset"')
-    assert 2 in outcomes
+    command = ("run", "own.toml", "--set", "model.head=own", "--data", "data", "--out", "runs")
+    runs = (fedmpi(*command, "--set", f"partition.seed={seed}") for seed in range(12))
+    refused(next(done for done in runs if done.returncode), "label 2", 'model.head = "dataset"')
 
 
 def test_names_do_not_leave_the_output_folder(fedmpi, tiny_suite, tmp_path):
     text = tiny_suite.read_text()
     for name in ('"../evil"', '"/evil"', '""', "5", '"a/../b"'):
         tiny_suite.write_text(text.replace('"tiny"', name))
-        assert refused(fedmpi("run", tiny_suite), "name: letters")
+        refused(fedmpi("run", tiny_suite), "name: letters")
     tiny_suite.write_text(
         text.replace('["fedavg", "fedprox", "self-train"]', '["fedavg"]\nx = [{ label = "..", rounds = 1 }]')
     )
@@ -149,31 +117,25 @@ def test_names_do_not_leave_the_output_folder(fedmpi, tiny_suite, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["where = 3", "[[where]]\nwhen = 1\nset = 2", "priority = 3", 'priority = [["seed"]]', "[case]\nrounds = true",
-     '[case]\nmodel = { name = ["gin"] }', "[case]\nrounds = 10000000000", '[case]\ndataset = "~nouser/x"'],
+    ("text", "words"),
+    [
+        ("rounds = = 3", ["bad.toml: not TOML", "line 1"]), ("where = 3", []), ("[[where]]\nwhen = 1\nset = 2", []),
+        ("priority = 3", []), ('priority = [["seed"]]', []), ("[case]\nrounds = true", []),
+        ('[case]\nmodel = { name = ["gin"] }', []), ("[case]\nrounds = 10000000000", []),
+        ('[case]\ndataset = "~nouser/x"', []),
+    ],
 )  # fmt: skip
-def test_malformed_suites_get_one_line(fedmpi, tmp_path, text):
+def test_malformed_suites_get_one_line(fedmpi, tmp_path, text, words):
     (tmp_path / "bad.toml").write_text(text)
-    assert refused(fedmpi("run", "bad.toml", "--offline"))
-
-
-def test_a_run_folder_without_resume_says_what_to_do(fedmpi, tiny_suite):
-    fedmpi("run", tiny_suite, "--out", "runs", "--case", "0")
-    assert refused(fedmpi("run", "runs/fedavg"), "add --resume")
+    refused(fedmpi("run", "bad.toml", "--offline"), *words)
 
 
 def test_node_labels_that_are_no_categories(fedmpi, tmp_path):
-    folder = tmp_path / "own" / "WILD"
-    folder.mkdir(parents=True)
-    (folder / "WILD_A.txt").write_text("1, 2\n2, 1\n")
-    (folder / "WILD_graph_indicator.txt").write_text("1\n1\n")
-    (folder / "WILD_graph_labels.txt").write_text("1\n")
-    suite = tmp_path / "own.toml"
-    suite.write_text('[case]\ndataset = "own/WILD"\npartition = "iid"')
+    folder = write_graphs(tmp_path, "WILD", [1])
+    (tmp_path / "own.toml").write_text('[case]\ndataset = "own/WILD"\npartition = "iid"')
     for label in (99999999999, 9223372036854775807):
         (folder / "WILD_node_labels.txt").write_text(f"0\n{label}\n")
-        assert refused(fedmpi("run", suite, "--data", "data"), "WILD_node_labels.txt")
+        refused(fedmpi("run", "own.toml", "--data", "data"), "WILD_node_labels.txt")
 
 
 LONG = "x" * 300
@@ -203,14 +165,14 @@ def test_words_that_no_path_can_be(fedmpi, tiny_suite, tmp_path, monkeypatch, ar
     done = fedmpi(
         *(word if part == "WORD" else part for part in arguments), *(["--offline"] * (arguments[0] == "run"))
     )
-    assert refused(done)
+    refused(done)
     assert contents(tmp_path) == ["tiny.toml"]
 
 
 @pytest.mark.parametrize("name", ["FEDMPI_DATA", "FEDMPI_MIRROR"])
 def test_variables_that_no_path_can_be(fedmpi, tiny_suite, monkeypatch, name):
     monkeypatch.setenv(name, "x" * 5000)
-    assert refused(fedmpi("run", tiny_suite, "--set", "dataset=MUTAG", "--set", "partition=iid"), "xxx")
+    refused(fedmpi("run", tiny_suite, "--set", "dataset=MUTAG", "--set", "partition=iid"), "xxx")
 
 
 def test_a_case_named_by_twelve_overrides_runs_under_a_short_name_and_is_resumed(
@@ -227,19 +189,8 @@ def test_a_case_named_by_twelve_overrides_runs_under_a_short_name_and_is_resumed
     assert "complete, skipped" in again.stdout
 
 
-@pytest.mark.parametrize(
-    "option", [["--predict", "9" * 5000], ["--predict", "9" * 400], ["--predict", "\u00b2"]]
-)
-def test_numbers_of_ranks_that_are_none(fedmpi, option):
-    assert refused(fedmpi("scaling", "anywhere", *option), "give numbers of ranks up to 99,999")
-
-
 def test_a_pipe_among_a_runs_files_is_not_waited_for(fedmpi, tiny_suite, tmp_path):
     (tmp_path / "runs" / "fedavg").mkdir(parents=True)
     os.mkfifo(tmp_path / "runs" / "fedavg" / "run.h5")
-    assert refused(fedmpi("run", tiny_suite, "--out", "runs"), "run.h5: a pipe or device")
-    assert refused(fedmpi("report", "runs"), "no run (run.h5) in it or below")
-
-
-def test_an_empty_name_is_no_dataset(fedmpi):
-    assert refused(fedmpi("analyse", "statistics", ""), "an empty name is no dataset's")
+    refused(fedmpi("run", tiny_suite, "--out", "runs"), "run.h5: a pipe or device")
+    refused(fedmpi("report", "runs"), "no run (run.h5) in it or below")

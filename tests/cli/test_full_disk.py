@@ -1,7 +1,6 @@
 """A disk that fills up during a run."""
 
 import subprocess
-import sys
 
 import pytest
 
@@ -43,18 +42,3 @@ def test_a_disk_too_small_for_the_record_is_one_line(fedmpi_process, tiny_suite,
     assert process.returncode == 1
     assert error.count("\n") == 1
     assert "no space left" in error
-
-
-@pytest.mark.parametrize(
-    "arguments", [["jobs", "systems"], ["jobs", "plan", "gcfl/proteins", "--system", "generic-cpu", "--json"]]
-)
-def test_a_table_that_finds_no_room_is_one_line(arguments, tmp_path):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "fedmpi", *arguments],
-            cwd=tmp_path,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert (done.returncode, done.stderr) == (1, "fedmpi: cannot write: No space left on device\n")

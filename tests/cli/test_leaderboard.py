@@ -8,6 +8,7 @@ from fedmpi.analysis import scores
 from fedmpi.analysis.leaderboard import row_files as files
 from fedmpi.metrics.metric import ACCURACY
 from fedmpi.store.reader import load_run
+from tests.cli.refusals import refused
 
 SUITE = """
 name = "demo/graphs"
@@ -21,11 +22,6 @@ data = [{ label = "one", partition = { name = "per-dataset", seed = 0 } }]
 algorithm = [{ label = "fedavg", algorithm = "fedavg" }]
 "optimizer.lr" = [0.01, 0.02]
 """
-
-
-def refused(done, words):
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert words in done.stderr
 
 
 def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):

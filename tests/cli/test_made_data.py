@@ -12,19 +12,19 @@ from fedmpi.store.reader import load_run
 EGOS = ("dataset.egos.number=60", "method=fedavg")
 
 
-@pytest.fixture
-def mirror(tmp_path):
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory):
     """Return a folder with a made YAGO3-10, CORA and PubMed."""
-    draws = np.random.default_rng(0)
+    draws, mirror = np.random.default_rng(0), tmp_path_factory.mktemp("mirror")
     triples = draws.integers(0, (60, 5, 60), (500, 3))
-    folder = tmp_path / "mirror" / "kg" / "other" / "YAGO3-10"
+    folder = mirror / "kg" / "other" / "YAGO3-10"
     folder.mkdir(parents=True)
     for name, part in (("train", triples[:400]), ("valid", triples[400:450]), ("test", triples[450:])):
         (folder / f"{name}.txt").write_text("".join(f"e{a}\tr{b}\te{c}\n" for a, b, c in part))
-    (tmp_path / "mirror" / "citation_full").mkdir()
+    (mirror / "citation_full").mkdir()
     for name, file in (("CitationFull-Cora", "cora.npz"), ("CitationFull-PubMed", "pubmed.npz")):
-        _network(tmp_path / "mirror" / "citation_full" / file, CitationFull.facts[name], draws)
-    return tmp_path / "mirror"
+        _network(mirror / "citation_full" / file, CitationFull.facts[name], draws)
+    return mirror
 
 
 def _network(path, facts, draws):
@@ -43,19 +43,14 @@ def _network(path, facts, draws):
     )  # fmt: skip
 
 
+YAGO = ("data=WN18RR", "dataset.name=YAGO3-10")
+
+
 @pytest.mark.parametrize(
     ("suite", "settings", "metric"),
     [
-        (
-            "nodes/triples",
-            ("how=central", "model=distmult", "data=WN18RR", "dataset.name=YAGO3-10"),
-            "test_mrr",
-        ),
-        (
-            "nodes/triples",
-            ("how=relations", "model=rgcn", "data=WN18RR", "dataset.name=YAGO3-10"),
-            "test_mrr",
-        ),
+        ("nodes/triples", ("how=central", "model=distmult", *YAGO), "test_mrr"),
+        ("nodes/triples", ("how=relations", "model=rgcn", *YAGO), "test_mrr"),
         (
             "fedgraphnn/table4-others",
             ("data=CORA", "protocol=published", "model=gcn", *EGOS),
@@ -71,9 +66,7 @@ def _network(path, facts, draws):
 def test_suites_run_on_made_data(fedmpi, mirror, tmp_path, suite, settings, metric):
     given = (*settings, "seed=1", "rounds=1", "local_epochs=1")
     sets = [word for each in given for word in ("--set", each)]
-    done = fedmpi(
-        "run", suite, *sets, "--out", tmp_path / "runs", "--data", tmp_path / "data", "--mirror", mirror
-    )
+    done = fedmpi("run", suite, *sets, "--out", "runs", "--data", "data", "--mirror", mirror)
     assert done.returncode == 0, done.stderr
     runs = [load_run(path.parent) for path in (tmp_path / "runs").glob("*/run.h5")]
     assert runs

@@ -83,11 +83,18 @@ def test_a_run_outlives_its_output(tiny_suite, tmp_path):
     assert load_run(tmp_path / "runs" / "fedavg").status == "complete"
 
 
-def test_a_reader_that_goes_away_is_no_trouble(tmp_path):
-    done = shell('"$@" suites | true', tmp_path)
-    assert (done.returncode, done.stderr) == (141, "")
+FULL = "fedmpi: cannot write: No space left on device\n"
 
 
-def test_a_closed_output_of_a_table_is_one_line(tmp_path):
-    done = shell('"$@" suites >&-', tmp_path)
-    assert (done.returncode, done.stderr) == (1, "fedmpi: cannot write: Bad file descriptor\n")
+@pytest.mark.parametrize(
+    ("command", "ended"),
+    [
+        ('"$@" suites | true', (141, "")),
+        ('"$@" suites >&-', (1, "fedmpi: cannot write: Bad file descriptor\n")),
+        ('"$@" jobs systems >/dev/full', (1, FULL)),
+        ('"$@" jobs plan gcfl/proteins --system generic-cpu --json >/dev/full', (1, FULL)),
+    ],
+)
+def test_an_output_that_takes_nothing_ends_a_table_in_silence_or_a_line(tmp_path, command, ended):
+    done = shell(command, tmp_path)
+    assert (done.returncode, done.stderr) == ended

@@ -1,11 +1,11 @@
 """Runs with models, partitions and datasets that a file of the user's defines."""
 
-import gc
 import subprocess
 import sys
 
 import pytest
 
+from tests.cli.refusals import refused
 from tests.test_layers import without_torch
 
 MODEL = """
@@ -53,21 +53,14 @@ class Dots(Family):
 
 
 @pytest.fixture
-def own(fedmpi, tiny_suite, tmp_path):
-    """Return a function that writes a plug-in and runs a command with it on a suite of one case."""
+def own(plugged, tiny_suite):
+    """Return a function that writes a plug-in and runs a suite of one case with it."""
 
-    def forget():
-        sys.modules.pop("fedmpi_plugin_own", None)
-        gc.collect()
-
-    def run(text, *settings, command="run"):
-        forget()
-        (tmp_path / "own.py").write_text(text)
+    def run(text, *settings):
         options = [part for setting in ("rounds=2", *settings) for part in ("--set", setting)]
-        return fedmpi(command, tiny_suite, "--case", "0", "--plugin", "own.py", *options, "--out", "runs")
+        return plugged(text, "run", tiny_suite, "--case", "0", *options, "--out", "runs")
 
-    yield run
-    forget()
+    return run
 
 
 def test_a_run_of_an_edited_model_is_refused(own):
@@ -75,21 +68,15 @@ def test_a_run_of_an_edited_model_is_refused(own):
     first = own(text, "model=plain")
     assert first.returncode == 0, first.stderr
     assert "model FLOPs are counted by torch on one batch: plain brings no formula" in first.stdout
-    again = own(text + "# edited\n", "model=plain")
-    assert again.returncode == 2
-    assert "was made with another version of own.py (sha256 " in again.stderr
-    assert again.stderr.count("\n") == 1
+    refused(own(text + "# edited\n", "model=plain"), "was made with another version of own.py (sha256 ")
 
 
-WITHOUT_MPI = ("run", "tiny.toml", "--case", "0", "--plugin", "own.py", "--set", "model=plain")
-
-
-def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(tmp_path, tiny_suite, fedmpi):
+def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(tmp_path, tiny_suite):
     (tmp_path / "own.py").write_text(MODEL.format(width="shape.width", returned="Network()"))
     (tmp_path / "mpi4py.py").write_text("raise SystemExit('MPI was started')")
-    done = subprocess.run(
-        [sys.executable, "-m", "fedmpi", *WITHOUT_MPI], cwd=tmp_path, capture_output=True, text=True
-    )
+    words = ("run", tiny_suite, "--case", "0", "--plugin", "own.py", "--set", "model=plain")
+    command = [sys.executable, "-m", "fedmpi", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == (
         "fedmpi: algorithm fedavg: hook shares lets conv.weight leave, which is 8 x 4 for client synthetic-0 and "
@@ -97,100 +84,77 @@ def test_a_tensor_of_another_shape_on_another_client_is_named_before_mpi_starts(
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "words"),
-    [
-        (
-            MODEL.format(width=4, returned="1 / 0"),
-            ("model=plain",),
-            "model plain: own.py raised ZeroDivisionError: division by zero",
+NETWORK, GRAPHS = MODEL.format(width=4, returned="Network()"), FAMILY.format(count="40")
+PLAIN, DOTS, ODD = ("model=plain",), ("dataset=dots",), ("dataset.synthetic.domains=1", "partition=odd")
+RAISED = "own.py raised ZeroDivisionError: division by zero"
+ONCE = "it may be trained on and judged by; deal each once, or define overlaps() that returns True"
+WRONG = {
+    "network": (PLAIN, NETWORK.replace("return Network()", "return 1 / 0"), f"model plain: {RAISED}"),
+    "no network": (
+        PLAIN,
+        NETWORK.replace("return Network()", "return torch.nn.ReLU()"),
+        "model plain: its network must be a torch.nn.Module with parameters",
+    ),
+    "forward": (
+        PLAIN,
+        NETWORK.replace("batch.x[", "batch.y["),
+        "model plain: own.py raised AttributeError: 'Batch' object has no attribute 'y'",
+    ),
+    "unseeded": (
+        PLAIN,
+        NETWORK.replace(
+            "super().__init__()", "super().__init__(); self.scale = torch.nn.Parameter(torch.randn(3))"
         ),
-        (
-            MODEL.format(width=4, returned="torch.nn.ReLU()"),
-            ("model=plain",),
-            "model plain: its network must be a torch.nn.Module with parameters",
-        ),
-        (
-            MODEL.format(width=4, returned="Network()").replace("batch.x[", "batch.y["),
-            ("model=plain",),
-            "model plain: own.py raised AttributeError: 'Batch' object has no attribute 'y'",
-        ),
-        (
-            MODEL.format(width=4, returned="Network()").replace(
-                "super().__init__()", "super().__init__(); self.scale = torch.nn.Parameter(torch.randn(3))"
-            ),
-            ("model=plain",),
-            "model plain: scale is drawn where its module is made, not from the seed: draw it in a method "
-            "reset_parameters() of that module",
-        ),
-        (
-            PARTITION.format(body="return 1 / 0"),
-            ("dataset.synthetic.domains=1", "partition=odd"),
-            "partition odd: own.py raised ZeroDivisionError: division by zero",
-        ),
-        (
-            PARTITION.format(body="return [[0, 40]]"),
-            ("dataset.synthetic.domains=1", "partition=odd"),
-            "partition 'odd' deals what are no graph numbers from 0 to 39",
-        ),
-        (
-            PARTITION.format(body="return []"),
-            ("dataset.synthetic.domains=1", "partition=odd"),
-            "partition 'odd' deals to no client",
-        ),
-        (
-            PARTITION.format(body="return [[*range(20)] * 2, [*range(20, 40)]]"),
-            ("dataset.synthetic.domains=1", "partition=odd"),
-            "partition 'odd' deals graph 0 twice to client-00: it may be trained on and judged by; deal each once, or "
-            "define overlaps() that returns True",
-        ),
-        (
-            PARTITION.format(body="return [[*range(20)], [*range(19, 40)]]"),
-            ("dataset.synthetic.domains=1", "partition=odd"),
-            "partition 'odd' deals graph 19 to client-00 and to client-01: it may be trained on and judged by; deal "
-            "each once, or define overlaps() that returns True",
-        ),
-        (
-            FAMILY.format(count="1 / 0"),
-            ("dataset=dots",),
-            "dataset family dots: own.py raised ZeroDivisionError: division by zero",
-        ),
-        (
-            FAMILY.format(count="40").replace('"odd"))', '"odd"), places=np.arange(count))'),
-            ("dataset=dots",),
-            "dataset family dots: its `examples` say graphs, `places` of dots are those of nodes: "
-            "correct one of them",
-        ),
-    ],
-    ids=[
-        *("network", "no network", "forward", "unseeded", "deal", "numbers", "nobody", "twice", "to two"),
-        *("read", "examples"),
-    ],
-)
-def test_what_a_plugin_does_wrong_is_one_line_and_no_run(own, tmp_path, text, settings, words):
+        "model plain: scale is drawn where its module is made, not from the seed: draw it in a method "
+        "reset_parameters() of that module",
+    ),
+    "deal": (ODD, PARTITION.format(body="return 1 / 0"), f"partition odd: {RAISED}"),
+    "numbers": (
+        ODD,
+        PARTITION.format(body="return [[0, 40]]"),
+        "partition 'odd' deals what are no graph numbers from 0 to 39",
+    ),
+    "nobody": (ODD, PARTITION.format(body="return []"), "partition 'odd' deals to no client"),
+    "twice": (
+        ODD,
+        PARTITION.format(body="return [[*range(20)] * 2, [*range(20, 40)]]"),
+        f"partition 'odd' deals graph 0 twice to client-00: {ONCE}",
+    ),
+    "to two": (
+        ODD,
+        PARTITION.format(body="return [[*range(20)], [*range(19, 40)]]"),
+        f"partition 'odd' deals graph 19 to client-00 and to client-01: {ONCE}",
+    ),
+    "read": (DOTS, FAMILY.format(count="1 / 0"), f"dataset family dots: {RAISED}"),
+    "examples": (
+        DOTS,
+        GRAPHS.replace('"odd"))', '"odd"), places=np.arange(count))'),
+        "dataset family dots: its `examples` say graphs, `places` of dots are those of nodes: "
+        "correct one of them",
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "text", "words"), WRONG.values(), ids=WRONG)
+def test_what_a_plugin_does_wrong_is_one_line_and_no_run(own, tmp_path, settings, text, words):
     done = own(text, *settings)
     assert done.returncode == 2
     assert done.stderr == f"fedmpi: {words}\n"
     assert not list(tmp_path.glob("runs/*/run.h5"))
 
 
-def test_a_partition_that_says_so_deals_a_graph_to_two_clients(own, tmp_path):
+def test_a_partition_that_says_so_deals_a_graph_to_two_clients(own):
     text = PARTITION.format(body="return [[*range(20)], [*range(10, 40)]]")
-    done = own(text + "    def overlaps(self): return True\n", "dataset.synthetic.domains=1", "partition=odd")
+    done = own(text + "    def overlaps(self): return True\n", *ODD)
     assert done.returncode == 0, done.stderr
 
 
-def test_an_edited_family_is_prepared_anew(fedmpi, tmp_path):
+def test_an_edited_family_is_prepared_anew(plugged, tmp_path):
     for count in (60, 70):
-        (tmp_path / "dots.py").write_text(FAMILY.format(count=count))
-        sys.modules.pop("fedmpi_plugin_dots", None)
-        gc.collect()
-        data = ("--data", "cache", "--plugin", "dots.py")
-        assert fedmpi("data", "fetch", "dots", *data).returncode == 0
-        assert f"dots: ok, {count} graphs" in fedmpi("data", "verify", "dots", *data).stdout
-        assert "dots  classification  prepared" in fedmpi("data", "list", *data).stdout
-    sys.modules.pop("fedmpi_plugin_dots", None)
-    gc.collect()
+        text, data = FAMILY.format(count=count), ("--data", "cache")
+        assert plugged(text, "data", "fetch", "dots", *data).returncode == 0
+        assert f"dots: ok, {count} graphs" in plugged(text, "data", "verify", "dots", *data).stdout
+        assert "dots  classification  prepared" in plugged(text, "data", "list", *data).stdout
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 

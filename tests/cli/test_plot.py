@@ -1,8 +1,7 @@
 """`fedmpi plot` of suites and of runs, end to end on one process."""
 
 import shutil
-import subprocess
-import sys
+from functools import cache
 
 import pytest
 
@@ -11,6 +10,8 @@ from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.registry.check import check_suite
 from fedmpi.store.record import RunRecord
+from tests.cli.refusals import refused
+from tests.test_layers import without_torch
 
 SUITE = """
 name = "{name}"
@@ -21,15 +22,6 @@ rounds = 3
 algorithm = ["self-train", "fedavg"]
 [figure]
 kind = "{kind}"
-"""
-
-WITHOUT_TORCH = """
-import sys
-for name in ("torch", "mpi4py", "torch_geometric"):
-    sys.modules[name] = None
-sys.argv = ["fedmpi", *{arguments!r}]
-from fedmpi.cli.main import main
-main()
 """
 
 
@@ -43,14 +35,6 @@ def suite(tmp_path):
         return path
 
     return write
-
-
-def refused(done, *words):
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("fedmpi: ")
-    assert done.stderr.count("\n") == 1, done.stderr
-    for word in words:
-        assert word in done.stderr
 
 
 def set_status(folder, status):
@@ -71,19 +55,16 @@ def test_a_suite_is_run_and_drawn_and_then_only_drawn(fedmpi, suite, tmp_path):
     assert image.read_bytes() == drawn
 
 
-def test_finished_runs_of_another_suite_are_reused(fedmpi, suite, tmp_path):
+def test_finished_runs_of_another_suite_are_reused_but_not_other_seeds_and_versions_or_unfinished_ones(
+    fedmpi, suite, tmp_path, monkeypatch
+):
     assert fedmpi("run", suite("first"), "--out", "first").returncode == 0
-    options = ["first", "--out", "second", "--image", "a.png"]
-    done = fedmpi("plot", suite("second"), *options)
+    done = fedmpi("plot", suite("second"), "first", "--out", "second", "--image", "a.png")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 cases are reused from finished runs" in done.stdout
     assert "2 cases, 2 complete, 0 to run" in done.stdout
     assert not (tmp_path / "second").exists()
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_other_seeds_unfinished_runs_and_other_versions_are_not_reused(fedmpi, suite, tmp_path, monkeypatch):
-    assert fedmpi("run", suite("first"), "--out", "first").returncode == 0
     reuse = ["first", "--budget", "0"]
     other = fedmpi("plot", suite("second"), *reuse, "--set", "seed=7")
     assert "0 cases are reused" in other.stdout
@@ -95,20 +76,17 @@ def test_other_seeds_unfinished_runs_and_other_versions_are_not_reused(fedmpi, s
     assert "0 cases are reused" in fedmpi("plot", suite("second"), *reuse).stdout
 
 
-def test_what_is_missing_is_said_and_drawn_around(fedmpi, suite, tmp_path):
-    path = suite(kind="losses")
+def test_what_is_missing_is_said_and_drawn_around_unless_it_is_too_much(fedmpi, suite, tmp_path):
+    path, image = suite(kind="losses"), tmp_path / "runs" / "figure.svg"
+    done = fedmpi("plot", path, "--out", "runs", "--budget", "0")
+    assert done.returncode == 75
+    assert done.stderr == "fedmpi: no picture from 0 of 2 runs yet: there is no complete run to draw\n"
+    assert not image.exists()
     assert fedmpi("run", path, "--out", "runs", "--case", "fedavg").returncode == 0
     done = fedmpi("plot", path, "--out", "runs", "--budget", "0")
     assert done.returncode == 75
     assert "Drawn from 1 of 2 runs; not complete: self-train." in done.stdout
-    assert (tmp_path / "runs" / "figure.svg").exists()
-
-
-def test_too_little_for_a_picture_is_one_line_and_the_sweeps_code(fedmpi, suite, tmp_path):
-    done = fedmpi("plot", suite(), "--out", "runs", "--budget", "0")
-    assert done.returncode == 75
-    assert done.stderr == "fedmpi: no picture from 0 of 2 runs yet: there is no complete run to draw\n"
-    assert not (tmp_path / "runs" / "figure.svg").exists()
+    assert image.exists()
 
 
 @pytest.mark.parametrize(
@@ -127,21 +105,12 @@ def test_mistakes_are_found_before_anything_runs(fedmpi, suite, tmp_path, kind, 
     assert not (tmp_path / "results").exists()
 
 
-def test_a_suite_without_a_figure_is_refused(fedmpi, tiny_suite):
-    refused(fedmpi("plot", tiny_suite), "no table [figure]", "fedmpi plot")
-
-
-def test_plot_draws_finished_runs_without_torch_and_mpi(fedmpi, suite, tmp_path):
+def test_plot_draws_finished_runs_without_torch_and_mpi_and_names_the_others(fedmpi, suite, tmp_path):
     assert fedmpi("run", suite(), "--out", "runs").returncode == 0
-    code = WITHOUT_TORCH.format(arguments=["plot", "losses", "runs", "--option", "field=train_loss"])
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    done = without_torch(["plot", "losses", "runs", "--option", "field=train_loss"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Picture: losses.svg\n"
     assert b"<svg" in (tmp_path / "losses.svg").read_bytes()
-
-
-def test_plot_leaves_unfinished_runs_out_and_names_them(fedmpi, suite, tmp_path):
-    assert fedmpi("run", suite(), "--out", "runs").returncode == 0
     set_status(tmp_path / "runs" / "fedavg", "diverged")
     done = fedmpi("plot", "losses", "runs", "--image", "a.pdf")
     refused(done, "runs/fedavg: diverged, 3 rounds, left out")
@@ -150,17 +119,22 @@ def test_plot_leaves_unfinished_runs_out_and_names_them(fedmpi, suite, tmp_path)
     refused(fedmpi("plot", "losses", "runs/fedavg"), "runs/fedavg: diverged, 3 rounds, left out")
 
 
-def test_wrong_kinds_and_options_of_plot(fedmpi, suite):
-    refused(fedmpi("plot", "gain", "runs"), "gain: no kind of figure and no suite", 'did you mean "gains"?')
-    refused(fedmpi("plot", "gains", "runs", "--workers", 2), "gains is drawn from finished runs: --set")
-    refused(fedmpi("plot", "gains"), "gains is drawn from finished runs: fedmpi plot gains RUNS")
-    refused(fedmpi("plot", suite(), "--option", "log=true"), "--option is for a kind of figure")
-    refused(fedmpi("plot", "losses", "runs", "--option", "log"), "--option log: write it as name=value")
-    refused(
-        fedmpi("plot", "losses", "runs", "--option", "lag=true"),
-        '--option lag: unknown option; did you mean "log"',
-    )
-    refused(fedmpi("plot", "losses", "runs"), "runs: no such file or folder")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gain", "runs"], ["gain: no kind of figure and no suite", 'did you mean "gains"?']),
+        (["gains", "runs", "--workers", 2], ["gains is drawn from finished runs: --set"]),
+        (["gains"], ["gains is drawn from finished runs: fedmpi plot gains RUNS"]),
+        (["tiny.toml"], ["no table [figure]", "fedmpi plot"]),
+        (["tiny.toml", "--option", "log=true"], ["--option is for a kind of figure"]),
+        (["losses", "runs", "--option", "log"], ["--option log: write it as name=value"]),
+        (["losses", "runs", "--option", "lag=true"], ['--option lag: unknown option; did you mean "log"']),
+        (["losses", "runs"], ["runs: no such file or folder"]),
+    ],
+)
+@pytest.mark.usefixtures("tiny_suite")
+def test_wrong_kinds_and_options_of_plot(fedmpi, arguments, words):
+    refused(fedmpi("plot", *arguments), *words)
 
 
 def test_every_bundled_figure_is_right():
@@ -173,6 +147,7 @@ def test_every_bundled_figure_is_right():
         figures.check_options(figures.load(table.pop("kind")), table, suite.name)
 
 
+@cache
 def identities(name):
     """Return the configurations of a suite's cases without what only names them."""
     configs = [item.case.config() for item in check_suite(read(locations.find(name)))]

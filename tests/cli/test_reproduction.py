@@ -12,12 +12,12 @@ from fedmpi.errors import BadInput
 from fedmpi.reproduction.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
+FEW = ROOT / "results" / "reference" / "fclg-winners.csv"
 
 
 def test_rows_of_a_run(fedmpi, tiny_suite, tmp_path):
-    fedmpi(
-        "run", tiny_suite, "--set", "algorithm=fedavg", "--set", "batch_size=32", "--set", "partition.seed=7"
-    )
+    settings = ("algorithm=fedavg", "batch_size=32", "partition.seed=7")
+    fedmpi("run", tiny_suite, *(word for setting in settings for word in ("--set", setting)))
     done = fedmpi("report", "results", "--csv", "rows.csv")
     assert done.returncode == 0, done.stderr
     found = rows.read(tmp_path / "rows.csv")

@@ -13,6 +13,8 @@ from fedmpi.models.neighgen_training import NeighGenTraining
 from fedmpi.runs import run_folder
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
+from tests.cli.own_graphs import write_graphs
+from tests.cli.refusals import refused
 from tests.saved import newest, save
 
 
@@ -20,12 +22,12 @@ from tests.saved import newest, save
 def interrupted(fedmpi, tiny_suite, tmp_path, monkeypatch):
     """A run that stopped after its second round; a function gives other arguments to it."""
 
-    def make(*arguments):
+    def make(*arguments, number=signal.SIGUSR1):
         original = Client.train_locally
 
         def train(self, case, algorithm, round):
             if round == 1:
-                os.kill(os.getpid(), signal.SIGUSR1)
+                os.kill(os.getpid(), number)
             return original(self, case, algorithm, round)
 
         monkeypatch.setattr(Client, "train_locally", train)
@@ -39,72 +41,83 @@ def interrupted(fedmpi, tiny_suite, tmp_path, monkeypatch):
     return make
 
 
-def write_graphs(folder, labels):
-    folder.mkdir(parents=True, exist_ok=True)
-    pairs = [f"{2 * g + 1}, {2 * g + 2}\n{2 * g + 2}, {2 * g + 1}\n" for g in range(len(labels))]
-    (folder / "OWN_A.txt").write_text("".join(pairs))
-    (folder / "OWN_graph_indicator.txt").write_text(
-        "".join(f"{g + 1}\n{g + 1}\n" for g in range(len(labels)))
-    )
-    (folder / "OWN_graph_labels.txt").write_text("".join(f"{label}\n" for label in labels))
+@pytest.fixture
+def whole(fedmpi, tiny_suite, tmp_path):
+    """Return a function that runs the same case undisturbed and returns its folder."""
+
+    def make(*arguments):
+        assert fedmpi("run", tiny_suite, "--case", "0", "--out", "whole", *arguments).returncode == 0
+        (folder,) = (tmp_path / "whole").iterdir()
+        return folder
+
+    return make
 
 
-def test_data_that_changed_are_refused(fedmpi, interrupted, tmp_path):
-    write_graphs(tmp_path / "own" / "OWN", [0, 1] * 30)
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_signal_finishes_the_round_and_resume_goes_on(fedmpi, interrupted, tiny_suite, whole, number):
+    folder = interrupted(number=number)
+    assert load_run(folder).status == "interrupted"
+    checkpoint = newest(folder)
+    assert checkpoint.meta.rounds == 2
+    for state in checkpoint.states.values():  # parameters, their two moments, Adam's steps
+        assert state.dtype == np.float32
+        assert state[-2] == 2.0
+        assert (len(state) - 2) // 3 % 16 == 0
+    listed = fedmpi("run", tiny_suite, "--case", "0", "--out", "runs", "--list").stdout
+    assert "(interrupted after round 2 of 4)" in listed
+    assert fedmpi("run", "--resume", folder).returncode == 0
+    assert len(load_run(folder).attempts) == 2
+    assert differences(whole(), folder) == []
+
+
+def test_data_that_changed_are_refused(fedmpi, interrupted, tiny_suite, tmp_path):
+    write_graphs(tmp_path, "OWN", [0, 1] * 30)
     settings = ["dataset=own/OWN", "partition=iid", "partition.clients=2"]
     options = [part for setting in settings for part in ("--set", setting)]
-    tiny = ["--data", "data", *options]
-    tiny_suite = tmp_path / "tiny.toml"
     tiny_suite.write_text(
         tiny_suite.read_text().replace(
             '{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"synthetic"'
         )
     )
-    folder = interrupted(*tiny)
-    write_graphs(tmp_path / "own" / "OWN", [1, 0] * 29 + [0, 0])
-    done = fedmpi("run", "--resume", folder, "--data", "data")
-    assert done.returncode == 2
-    assert "the data have changed" in done.stderr
+    folder = interrupted("--data", "data", *options)
+    write_graphs(tmp_path, "OWN", [1, 0] * 29 + [0, 0])
+    refused(fedmpi("run", "--resume", folder, "--data", "data"), "the data have changed")
     assert load_run(folder).status == "interrupted"
 
 
-def test_another_numerics_version_is_refused(fedmpi, interrupted, monkeypatch):
-    folder = interrupted()
-    monkeypatch.setattr(run_folder, "NUMERICS_VERSION", 99)
-    done = fedmpi("run", "--resume", folder)
-    assert done.returncode == 2
-    assert "numerics version 2, this is 99" in done.stderr
+def cut_short(record):
+    record.write_bytes(record.read_bytes()[:4000])
 
 
-def test_a_damaged_record_is_rebuilt_and_continued(fedmpi, interrupted, tiny_suite, tmp_path):
+def with_another_number(record):
+    with h5py.File(record, "r+") as file:
+        file["rounds/test_accuracy"][0, 0] = 3e181
+
+
+@pytest.mark.parametrize(
+    ("damage", "resumed"),
+    [(cut_short, ("tiny.toml", "--case", "0", "--out", "runs")), (with_another_number, ("runs/fedavg",))],
+)
+def test_a_damaged_record_is_restored_from_the_log(fedmpi, interrupted, whole, damage, resumed):
     folder = interrupted()
-    (folder / "run.h5").write_bytes((folder / "run.h5").read_bytes()[:4000])
-    done = fedmpi("run", tiny_suite, "--case", "0", "--out", "runs", "--resume")
+    damage(folder / "run.h5")
+    done = fedmpi("run", *resumed, "--resume")
     assert done.returncode == 0, done.stderr
-    fedmpi("run", tiny_suite, "--case", "0", "--out", "whole")
-    assert differences(tmp_path / "whole" / "fedavg", folder) == []
+    assert differences(whole(), folder) == []
 
 
-def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, interrupted, tiny_suite, tmp_path):
-    folder = interrupted()
-    shutil.rmtree(folder / "checkpoints")
-    done = fedmpi("run", "--resume", folder)
-    assert done.returncode == 0
-    assert "begun anew, because there is no checkpoint: its 2 recorded rounds are run again" in done.stdout
-    run = load_run(folder)
-    assert [attempt.first_round for attempt in run.attempts] == [0, 0]
-    assert run.status == "complete"
-
-
-def test_a_checkpoint_of_one_file_as_older_versions_wrote_it_is_named_and_passed_over(
-    fedmpi, interrupted, caplog
-):
+def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, interrupted, caplog):
+    """A checkpoint of one file, as older versions wrote it, is named and passed over."""
     folder = interrupted()
     shutil.rmtree(folder / "checkpoints")
     (folder / "checkpoint").write_bytes(b"PK")
-    assert fedmpi("run", "--resume", folder).returncode == 0
+    done = fedmpi("run", "--resume", folder)
+    assert done.returncode == 0
+    assert "begun anew, because there is no checkpoint: its 2 recorded rounds are run again" in done.stdout
     assert passed_over(caplog.messages) == ["an older fedmpi wrote it"]
-    assert [attempt.first_round for attempt in load_run(folder).attempts] == [0, 0]
+    run = load_run(folder)
+    assert [attempt.first_round for attempt in run.attempts] == [0, 0]
+    assert run.status == "complete"
 
 
 def test_a_recomputed_round_that_differs_stops_the_run(fedmpi, interrupted, monkeypatch):
@@ -185,44 +198,17 @@ def test_a_folder_whose_first_event_was_cut_off_is_no_run_yet(fedmpi, tiny_suite
     assert done.returncode == 0, done.stderr
 
 
-def test_a_resumed_folder_takes_no_other_options(fedmpi, interrupted):
+def test_other_options_another_numerics_version_and_a_cut_log_are_refused(fedmpi, interrupted, monkeypatch):
     folder = interrupted()
     for extra in (["--set", "rounds=9"], ["--case", "0"], ["--out", "other"], ["--list"]):
-        done = fedmpi("run", "--resume", folder, *extra)
-        assert done.returncode == 2
-        assert "takes no --set, --case, --out or --list" in done.stderr
-
-
-def test_moments_and_steps_are_in_the_checkpoint(fedmpi, interrupted):
-    folder = interrupted()
-    found = newest(folder)
-    assert found.meta.rounds == 2
-    for state in found.states.values():
-        assert state.dtype == np.float32
-        assert state[-2] == 2.0  # Adam steps
-        assert (len(state) - 2) // 3 % 16 == 0
-
-
-def test_a_cut_event_log_changes_nothing(fedmpi, interrupted):
-    folder = interrupted()
+        refused(fedmpi("run", "--resume", folder, *extra), "takes no --set, --case, --out or --list")
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder, "NUMERICS_VERSION", 99)
+        refused(fedmpi("run", "--resume", folder), "numerics version 2, this is 99")
     log, record = folder / "events.jsonl", (folder / "run.h5").read_bytes()
-    kept = log.read_bytes().splitlines(True)[:2]
-    log.write_bytes(b"".join(kept))
-    done = fedmpi("run", "--resume", folder)
-    assert done.returncode == 2
-    assert "was cut" in done.stderr
+    log.write_bytes(b"".join(log.read_bytes().splitlines(True)[:2]))
+    refused(fedmpi("run", "--resume", folder), "was cut")
     assert (folder / "run.h5").read_bytes() == record
-
-
-def test_numbers_damaged_inside_the_record_are_restored_from_the_log(
-    fedmpi, interrupted, tiny_suite, tmp_path
-):
-    folder = interrupted()
-    with h5py.File(folder / "run.h5", "r+") as file:
-        file["rounds/test_accuracy"][0, 0] = 3e181
-    assert fedmpi("run", "--resume", folder).returncode == 0
-    fedmpi("run", tiny_suite, "--case", "0", "--out", "whole")
-    assert differences(tmp_path / "whole" / "fedavg", folder) == []
 
 
 def test_a_signal_in_a_cases_last_round_keeps_the_next_case_from_starting(
@@ -281,15 +267,14 @@ def test_a_signal_ends_the_phase_before_the_rounds(fedmpi, tmp_path, monkeypatch
 
 
 def test_clusters_and_sequences_go_on_after_an_interruption(fedmpi, tmp_path, tiny_suite, monkeypatch):
-    text = (
-        tiny_suite.read_text()
-        .replace('"fedavg", "fedprox", "self-train"', "ALGORITHM")
-        .replace("rounds = 4", "rounds = 9")
-    )
-    settings = "eps1 = 10.0, eps2 = 0.0, warmup = 2, smallest = 1"
-    plus = f'{{ name = "gcfl-plus", length = 3, {settings} }}'
+    plus = '{ name = "gcfl-plus", length = 3, eps1 = 10.0, eps2 = 0.0, warmup = 2, smallest = 1 }'
     tiny_suite.write_text(
-        text.replace("algorithm = [ALGORITHM]", f'a = [{{ label = "plus", algorithm = {plus} }}]')
+        tiny_suite.read_text()
+        .replace("rounds = 4", "rounds = 9")
+        .replace(
+            'algorithm = ["fedavg", "fedprox", "self-train"]',
+            f'a = [{{ label = "plus", algorithm = {plus} }}]',
+        )
     )
     original = Client.train_locally
 
@@ -309,13 +294,10 @@ def test_clusters_and_sequences_go_on_after_an_interruption(fedmpi, tmp_path, ti
     assert len(set(groups[8].tolist())) == 3
 
 
-def test_without_kept_moments_a_checkpoint_holds_the_parameters_alone(
-    fedmpi, interrupted, tiny_suite, tmp_path
-):
+def test_without_kept_moments_a_checkpoint_holds_the_parameters_alone(fedmpi, interrupted, whole):
     reset = ("--set", "optimizer.state=reset")
     folder = interrupted(*reset)
     # Floats: the models have about 29,600 parameters.
     assert max(len(state) for state in newest(folder).states.values()) < 30_000
     assert fedmpi("run", "--resume", folder).returncode == 0
-    fedmpi("run", tiny_suite, "--case", "0", "--out", "whole", *reset)
-    assert differences(folder, tmp_path / "whole" / folder.name) == []
+    assert differences(folder, whole(*reset)) == []

@@ -19,7 +19,7 @@ from fedmpi.store.lock import FolderLock, state
 from fedmpi.store.reader import load_run
 
 
-def test_the_quick_suite_ends_with_a_table_and_says_where_the_record_is(fedmpi, tiny_suite):
+def test_a_suite_ends_with_a_table_and_is_repeated_bit_for_bit(fedmpi, tiny_suite, tmp_path):
     done = fedmpi("run", tiny_suite)
     assert done.returncode == 0, done.stderr
     assert "Partition: 3 clients" in done.stdout
@@ -27,6 +27,22 @@ def test_the_quick_suite_ends_with_a_table_and_says_where_the_record_is(fedmpi, 
     assert "results/runs/tiny/*/run.h5" in done.stdout
     rows = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("synthetic  ")]
     assert rows == [["synthetic", name] for name in ("FedAvg", "FedProx", "self-train")]
+    # w = w_t at the first step of a round, so the proximal gradient is zero there.
+    assert (done.stdout + done.stderr).count("fedprox: every client takes one step per round") == 1
+    first = tmp_path / "results" / "runs" / "tiny"
+    alone, fedavg, fedprox = (load_run(first / name) for name in ("self-train", "fedavg", "fedprox"))
+    assert rounds_digest(fedavg) == rounds_digest(fedprox)
+    assert not alone.results["client_bytes_up"].any()
+    assert (fedavg.results["client_bytes_up"] == 99_840).all()
+    assert (fedavg.results["client_bytes_down"] == 99_840).all()
+    assert fedmpi("run", tiny_suite, "--out", "again").returncode == 0
+    assert differences(first / "fedprox", tmp_path / "again" / "fedprox") == []
+    same = fedmpi("compare", first, "again", "--identical")
+    assert same.returncode == 0
+    assert same.stdout.startswith("identical: 3 cases")
+    done = fedmpi("report", "again", "--json", "--target", "0.5")
+    assert done.returncode == 0
+    assert {row["algorithm"] for row in json.loads(done.stdout)} == {"fedavg", "fedprox", "self-train"}
 
 
 def test_suites_are_listed_by_words_of_their_names_and_descriptions(fedmpi):
@@ -39,28 +55,12 @@ def test_suites_are_listed_by_words_of_their_names_and_descriptions(fedmpi):
 
 def test_self_train_on_fewer_rounds_is_the_beginning_of_a_longer_run(fedmpi, tiny_suite, tmp_path):
     for rounds in (3, 6):
-        fedmpi(
-            "run",
-            tiny_suite,
-            "--set",
-            "algorithm=self-train",
-            "--set",
-            f"rounds={rounds}",
-            "--out",
-            f"r{rounds}",
-        )
+        settings = ("--set", "algorithm=self-train", "--set", f"rounds={rounds}")
+        fedmpi("run", tiny_suite, *settings, "--out", f"r{rounds}")
     short = load_run(tmp_path / "r3" / "self-train-rounds=3").results
     long = load_run(tmp_path / "r6" / "self-train-rounds=6").results
     for name, values in short.items():
         assert np.array_equal(values, long[name][:3], equal_nan=values.dtype.kind == "f"), name
-
-
-def test_self_train_sends_nothing_and_fedavg_the_convolutions(fedmpi, tiny_suite, tmp_path):
-    fedmpi("run", tiny_suite, "--out", "runs")
-    alone, fedavg = (load_run(tmp_path / "runs" / name).results for name in ("self-train", "fedavg"))
-    assert not alone["client_bytes_up"].any()
-    assert (fedavg["client_bytes_up"] == 99_840).all()
-    assert (fedavg["client_bytes_down"] == 99_840).all()
 
 
 def test_two_cases_that_are_the_same_refuse_no_other(fedmpi, tmp_path):
@@ -81,11 +81,7 @@ def test_two_cases_that_are_the_same_refuse_no_other(fedmpi, tmp_path):
         assert done.returncode == 2 and same in done.stderr
 
 
-def test_fedprox_equals_fedavg_when_a_round_is_one_step(fedmpi, tiny_suite, tmp_path):
-    # w = w_t at the first step of a round, so the proximal gradient is zero there.
-    said = fedmpi("run", tiny_suite, "--out", "runs")
-    assert (said.stdout + said.stderr).count("fedprox: every client takes one step per round") == 1
-    assert len({rounds_digest(load_run(tmp_path / "runs" / name)) for name in ("fedavg", "fedprox")}) == 1
+def test_fedprox_differs_from_fedavg_when_a_round_has_two_steps(fedmpi, tiny_suite, tmp_path):
     said = fedmpi("run", tiny_suite, "--out", "runs", "--set", "local_epochs=2")
     assert "takes one step" not in said.stdout + said.stderr
     folders = [tmp_path / "runs" / f"{name}-local_epochs=2" for name in ("fedavg", "fedprox")]
@@ -102,23 +98,28 @@ def test_sampled_clients_train_and_the_others_get_the_new_model(fedmpi, tiny_sui
     assert (results["client_bytes_up"][~took_part] == 0).all()
 
 
-def test_a_reduction_in_single_precision_differs_in_the_last_bits_only(fedmpi, tiny_suite, tmp_path):
-    for name in ("exact", "float32", "fixed32"):
-        fedmpi("run", tiny_suite, "--out", name, "--case", "0", "--set", f"reduction={name}")
-    losses = [
-        load_run(tmp_path / n / f"fedavg-reduction={n}").results["test_loss"]
-        for n in ("exact", "float32", "fixed32")
-    ]
-    assert np.allclose(losses[0], losses[1], rtol=1e-4)
-    assert np.allclose(losses[0], losses[2], rtol=1e-4)
+@pytest.fixture
+def under(fedmpi, tiny_suite, tmp_path):
+    """Return a function that runs the first case under each value of a setting and returns the results."""
+
+    def results(key, *values):
+        found = []
+        for value in values:
+            fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", "--set", f"{key}={value}")
+            found.append(load_run(tmp_path / "runs" / f"fedavg-{key}={value}").results)
+        return found
+
+    return results
 
 
-def test_reference_kernels_give_the_same_run_within_rounding(fedmpi, tiny_suite, tmp_path):
-    for kernels in ("compiled", "csr", "reference"):
-        fedmpi("run", tiny_suite, "--out", kernels, "--case", "0", "--set", f"kernels={kernels}")
-    *fast, plain = (
-        load_run(tmp_path / k / f"fedavg-kernels={k}").results for k in ("compiled", "csr", "reference")
-    )
+def test_a_reduction_in_single_precision_differs_in_the_last_bits_only(under):
+    exact, *others = under("reduction", "exact", "float32", "fixed32")
+    for results in others:
+        assert np.allclose(exact["test_loss"], results["test_loss"], rtol=1e-4)
+
+
+def test_reference_kernels_give_the_same_run_within_rounding(under):
+    plain, *fast = under("kernels", "reference", "compiled", "csr")
     for results in fast:
         assert np.allclose(results["train_loss"], plain["train_loss"], rtol=1e-4)
         assert np.array_equal(results["model_flops"], plain["model_flops"])
@@ -151,61 +152,26 @@ def test_scores_that_are_lost_end_the_run_before_their_round(fedmpi, tiny_suite,
     assert run.reason.startswith(f"round {last + 1}: client synthetic-1 ")
 
 
-def test_a_run_is_repeated_bit_for_bit(fedmpi, tiny_suite, tmp_path):
-    for out in ("a", "b"):
-        assert fedmpi("run", tiny_suite, "--out", out).returncode == 0
-    assert differences(tmp_path / "a" / "fedprox", tmp_path / "b" / "fedprox") == []
-    same = fedmpi("compare", "a", "b", "--identical")
-    assert same.returncode == 0
-    assert same.stdout.startswith("identical: 3 cases")
-
-
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
-def test_a_signal_finishes_the_round_and_resume_goes_on(fedmpi, fedmpi_process, tiny_suite, tmp_path, number):
+def test_a_signal_to_the_process_finishes_the_round_and_resume_goes_on(
+    fedmpi, fedmpi_process, tiny_suite, tmp_path
+):
+    """The others are in ``test_resume.py``, and USR1 in ``test_watch.py``."""
     arguments = ["run", str(tiny_suite), "--case", "0", "--set", "rounds=80"]
     process = fedmpi_process(*arguments, "--out", "parts")
     for line in process.stdout:
         if "round  5/80" in line:
             break
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 75
     folder = tmp_path / "parts" / "fedavg-rounds=80"
     stopped = load_run(folder)
     assert stopped.status == "interrupted"
     assert 5 <= stopped.rounds_completed < 80
-    listed = fedmpi(*arguments, "--out", "parts", "--list").stdout
-    assert f"(interrupted after round {stopped.rounds_completed} of 80)" in listed
     assert fedmpi("run", "--resume", folder).returncode == 0
     assert len(load_run(folder).attempts) == 2
     assert fedmpi(*arguments, "--out", "whole").returncode == 0
     assert differences(tmp_path / "whole" / "fedavg-rounds=80", folder) == []
-
-
-def test_report_as_json(fedmpi, tiny_suite, tmp_path):
-    fedmpi("run", tiny_suite, "--out", "runs")
-    done = fedmpi("report", "runs", "--json", "--target", "0.5")
-    assert done.returncode == 0
-    assert {row["algorithm"] for row in json.loads(done.stdout)} == {"fedavg", "fedprox", "self-train"}
-
-
-def test_a_plugin_adds_an_algorithm(fedmpi_process, tiny_suite, tmp_path):
-    (tmp_path / "half.py").write_text(
-        "from fedmpi.algorithms.base import Algorithm\n"
-        "class HalfStep(Algorithm):\n"
-        "    name = 'half-step'\n"
-        "    def update(self, model, mean, num_clients):\n"
-        "        return super().update(model, mean / 2, num_clients)\n"
-    )
-    options = ["--plugin", "half.py", "--set", "algorithm=half-step", "--out", "runs"]
-    process = fedmpi_process("run", tiny_suite, *options)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 0, error
-    assert load_run(tmp_path / "runs" / "half-step").status == "complete"
-
-
-def test_compare_needs_to_be_told_what(fedmpi):
-    assert fedmpi("compare", "a", "b").returncode == 2
 
 
 def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp_path):
@@ -269,27 +235,12 @@ def test_what_is_wrong_with_a_case_refuses_only_those_who_chose_it(fedmpi, tiny_
     )
     assert fedmpi("run", tiny_suite, *UNFIT, "--case", "2").returncode == 2
     assert fedmpi("run", tiny_suite, *UNFIT, "--case", "0").returncode == 0
-    assert fedmpi("run", tiny_suite, *UNFIT, "--cases", "list").returncode == 0
     done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "0/2")
     assert done.returncode == 2 and "self-train has no sums" in done.stderr
     done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "1/2")
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 1 complete, 0 to run")
-
-
-def test_a_sweep_runs_its_share_where_another_cannot_be(fedmpi, tiny_suite):
-    done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "1/2")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 0 complete, 1 to run"), done.stdout
-
-
-def test_a_run_goes_on_when_nobody_reads_its_output(fedmpi_process, tiny_suite, tmp_path):
-    process = fedmpi_process("run", str(tiny_suite), "--case", "0", "--set", "rounds=60", "--out", "runs")
-    process.stdout.readline()
-    process.stdout.close()
-    process.stdout = None
-    _, errors = process.communicate(timeout=120)
-    lost = "fedmpi: standard output is lost (Broken pipe); the work goes on without it\n"
-    assert (process.returncode, errors) == (0, lost)
-    assert load_run(tmp_path / "runs" / "fedavg-rounds=60").status == "complete"
+    listed = fedmpi("run", tiny_suite, *UNFIT, "--cases", "list")
+    assert listed.returncode == 0 and "complete, skipped" in listed.stdout
 
 
 def test_a_case_is_named_without_what_set_added(tmp_path):

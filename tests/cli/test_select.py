@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fedmpi.cli.select import free_seeds
 from fedmpi.store.reader import Run, load_run
+from tests.cli.refusals import refused
 from tests.mpi.molecules import prepare
 
 SUITE = """
@@ -45,11 +46,11 @@ def test_a_part_of_a_suite_is_selected_from_and_says_what_is_missing(fedmpi, tmp
     assert "seed = [1, 2, 3]" in (tmp_path / "winners.toml").read_text()
     whole = fedmpi("paper", "select", "sweep.toml", "--set", "optimizer.lr=0.0001")
     assert (whole.returncode, "cases are complete" in whole.stdout) == (0, False)
-    none = fedmpi("paper", "select", "sweep.toml", "--set", "optimizer.lr=0.01")
-    assert none.returncode == 2
-    assert "none of its 1 cases has run; run: fedmpi sweep sweep.toml" in none.stderr
-    folder = fedmpi("paper", "select", "results", "--set", "optimizer.lr=0.01")
-    assert (folder.returncode, "results is no suite: name the suite" in folder.stderr) == (2, True)
+    for place, words in (
+        ("sweep.toml", "none of its 1 cases has run; run: fedmpi sweep sweep.toml"),
+        ("results", "results is no suite: name the suite"),
+    ):
+        refused(fedmpi("paper", "select", place, "--set", "optimizer.lr=0.01"), words)
 
 
 def test_winners_run_again_with_seeds_that_the_sweep_has_not():
@@ -60,11 +61,7 @@ def test_winners_run_again_with_seeds_that_the_sweep_has_not():
     assert free_seeds([run(3), run(1)]) == [2, 4, 5]
 
 
-def test_seeds_that_are_no_numbers_are_refused(fedmpi, tmp_path):
-    done = fedmpi("paper", "select", tmp_path, "--seeds", "a,b")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "fedmpi: --seeds a,b: give whole numbers with commas, such as 1,2,3\n",
-    )
-    done = fedmpi("paper", "select", tmp_path, "--seeds", "1,2,1")
-    assert (done.returncode, done.stderr) == (2, "fedmpi: --seeds 1,2,1: each seed once\n")
+def test_seeds_that_are_no_numbers_are_refused(fedmpi):
+    select = ("paper", "select", ".", "--seeds")
+    refused(fedmpi(*select, "a,b"), "--seeds a,b: give whole numbers with commas, such as 1,2,3")
+    refused(fedmpi(*select, "1,2,1"), "--seeds 1,2,1: each seed once")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.refusals import refused
+
 ROOT = Path(__file__).parents[2]
 
 OWN = '''
@@ -46,31 +48,26 @@ def test_80_columns_are_enough(fedmpi, monkeypatch, arguments):
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 
 
-def test_a_name_shows_its_settings_as_a_suite_states_them(fedmpi):
+def test_a_name_shows_its_settings_as_a_suite_states_them_and_json_the_same(fedmpi):
     done = fedmpi("options", "algorithm", "fedprox")
     assert "algorithm.mu = 0.01\n    Number, at least 0. Weight of the proximal term" in done.stdout
     assert "Paper: Li et al., MLSys 2020" in done.stdout
-
-
-def test_json_holds_the_same(fedmpi):
     (axis,) = json.loads(fedmpi("options", "algorithm", "fedprox", "--json").stdout)
     (name,) = axis["names"]
     assert (axis["axis"], name["name"]) == ("algorithm", "fedprox")
-    assert name["settings"] == [
-        {
-            "key": "algorithm.mu",
-            "type": "number",
-            "values": "at least 0",
-            "default": 0.01,
-            "meaning": "Weight of the proximal term; 0.01 as GCFL.",
-        }
-    ]
+    meaning = "Weight of the proximal term; 0.01 as GCFL."
+    mu = {
+        "key": "algorithm.mu",
+        "type": "number",
+        "values": "at least 0",
+        "default": 0.01,
+        "meaning": meaning,
+    }
+    assert name["settings"] == [mu]
 
 
-def test_plugins_are_shown_too(tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
-    command = [sys.executable, "-m", "fedmpi", "options", "damped", "--plugin", "own.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # a class of its own process
+def test_plugins_are_shown_too(plugged):
+    done = plugged(OWN, "options", "damped")
     assert done.stdout.splitlines() == [
         "algorithm damped",
         "FedAvg with a shorter step.",
@@ -83,11 +80,8 @@ def test_plugins_are_shown_too(tmp_path):
 
 
 def test_an_unknown_name_is_one_line_and_code_2(fedmpi):
-    done = fedmpi("options", "algorithm", "fedprx")
-    assert done.returncode == 2
-    assert done.stderr.startswith('fedmpi: algorithm: there is no "fedprx"; did you mean "fedprox"?')
-    assert done.stderr.endswith("; own parts need --plugin)\n")
-    assert len(done.stderr.splitlines()) == 1
+    words = ('algorithm: there is no "fedprx"; did you mean "fedprox"?', "; own parts need --plugin)\n")
+    refused(fedmpi("options", "algorithm", "fedprx"), *words)
 
 
 def test_a_new_suite_runs_as_written_and_is_never_overwritten(fedmpi, tmp_path):
@@ -99,8 +93,7 @@ def test_a_new_suite_runs_as_written_and_is_never_overwritten(fedmpi, tmp_path):
         "seed1-fedavg", "seed1-fedprox", "seed1-self-train", "seed2-fedavg", "seed2-fedprox", "seed2-self-train",
     ]  # fmt: skip
     (tmp_path / "mine.toml").write_text("mine")
-    again = fedmpi("new", "mine.toml")
-    assert (again.returncode, again.stderr) == (2, "fedmpi: mine.toml: it exists; name another file\n")
+    refused(fedmpi("new", "mine.toml"), "mine.toml: it exists; name another file\n")
     assert (tmp_path / "mine.toml").read_text() == "mine"
 
 
@@ -113,9 +106,7 @@ def test_a_new_suite_runs_as_written_and_is_never_overwritten(fedmpi, tmp_path):
     ],
 )
 def test_a_file_that_can_be_no_suite_is_refused(fedmpi, name, message):
-    done = fedmpi("new", name)
-    assert done.returncode == 2
-    assert done.stderr.startswith(message)
+    refused(fedmpi("new", name), message)
 
 
 def test_a_key_shows_what_has_it(fedmpi):

@@ -54,7 +54,7 @@ def test_leakage_of_one_case_in_json(tiny_suite, capsys):
 
 
 def test_mistakes_are_told_in_one_line(tiny_suite):
-    with pytest.raises(BadInput, match="--case 9: no such case"):
+    with pytest.raises(BadInput, match="--case 9: not among the cases 0 to 2"):
         analyse.leakage(str(tiny_suite), Data(), case="9")
     with pytest.raises(BadInput, match="2 to 7 steps"):
         analyse.heterogeneity(Data(), analyse.Walks(length=1), ["COX2"])

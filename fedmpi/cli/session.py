@@ -1,0 +1,99 @@
+"""The cases of one process: MPI is started once, and each case is run on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fedmpi.cli import output
+from fedmpi.cli.plan import Planned
+from fedmpi.comm import launch
+from fedmpi.comm.start import load_world
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted
+from fedmpi.runs.signals import StopRequest
+from fedmpi.store.provenance import checkout_state
+
+if TYPE_CHECKING:
+    from fedmpi.cli.progress import Console
+    from fedmpi.comm.world import World
+
+
+@dataclass(frozen=True)
+class Session:
+    """The ranks, and what all their cases share.
+
+    Attributes
+    ----------
+    world : World
+    stop : StopRequest
+        A case that is running when it comes ends after its round; no other begins.
+    source : DataSource
+    checkout : dict
+        Git state of the source.
+    """
+
+    world: World
+    stop: StopRequest
+    source: DataSource
+    checkout: dict[str, Any]
+
+    def run(self, item: Planned, console: Console, resume: bool, audit: int | None = None) -> int:
+        """Run a case on all ranks; return 0, or the exit code of a case that diverged.
+
+        Raises
+        ------
+        Interrupted
+            A signal came before it began.
+        """
+        from fedmpi.runs.run import Job, run
+
+        if self.world.any(self.stop.requested):
+            raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
+        checked = item.checked
+        job = Job(checked.case, checked.algorithm, item.folder, self.source, resume, self.checkout, audit)
+        try:
+            run(job, self.world, console, self.stop)
+        except Diverged as error:
+            if self.world.is_root:
+                console.note(f"{job.folder}: diverged: {error}")
+            return error.exit_code
+        finally:
+            console.close()
+        return 0
+
+
+def with_session(plan: Sequence[Planned], source: DataSource, action: Callable[[Session], int]) -> int:
+    """Start MPI for the cases of a plan and return what `action` returns; see `started`.
+
+    Raises
+    ------
+    BadInput
+        A case wants more threads than there are cores.
+    """
+    threads = max(item.checked.case.threads for item in plan)
+    if threads > launch.available_cores():
+        raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
+    launch.set_defaults(threads)
+    output.outlive()
+    checkout = checkout_state() if launch.rank() == 0 else {}
+    with StopRequest() as stop, started() as world:
+        stop.listen()
+        return action(Session(world, stop, source, checkout))
+
+
+@contextmanager
+def started() -> Iterator[World]:
+    """Start MPI; within, an error of one rank ends all of them."""
+    comm = load_world()
+    world: World = comm.World()
+    try:
+        yield world
+    except FedmpiError as error:
+        if error.agreed or world.size == 1:
+            raise
+        world.fail(error)
+    except BaseException as error:
+        comm.abort(error)
