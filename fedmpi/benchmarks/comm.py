@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, in_turn, rates, ratios
 from fedmpi.comm import reductions
 from fedmpi.comm.benchmark import Pickled, line_up, slowest
 from fedmpi.comm.world import World
@@ -57,18 +58,10 @@ def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -
         Per operation and size the seconds of the collective (of a reduction also of its steps), of the
         pickled exchange, and their ratio; the same on every rank.
     """
-    measurements = []
-    for exchange in _all_exchanges(world, sizes):
-        measurements.append(_measure(world, exchange, repetitions, warmup))
-    crowded = world.collectives.crowded
-    settings = {
-        "ranks": world.size,
-        "crowded": crowded,
-        "sizes": list(sizes),
-        "repetitions": repetitions,
-        "warmup": warmup,
-    }
-    return Report("comm", settings, measurements, {}, _statements(measurements))
+    found = [_measure(world, each, repetitions, warmup) for each in _all_exchanges(world, sizes)]
+    settings = {"ranks": world.size, "crowded": world.collectives.crowded, "sizes": list(sizes)}
+    settings |= {"repetitions": repetitions, "warmup": warmup}
+    return Report("comm", settings, found, {}, _statements(found))
 
 
 def _all_exchanges(world: World, sizes: Sequence[int]) -> list[_Exchange]:
@@ -91,30 +84,25 @@ def _collectives(world: World, delta: Array) -> list[_Exchange]:
         parts = pickled.gather(integers)
         return None if parts is None else np.sum(parts, axis=0)
 
-    exchanges = [
-        _Exchange(
-            "Bcast",
-            delta.nbytes,
-            {"collective": lambda: collectives.bcast(delta)},
-            (lambda: pickled.send_to_all(delta)) if ranks > 1 else None,
+    moves: dict[str, tuple[Action, Action]] = {
+        "Bcast": (lambda: collectives.bcast(delta), lambda: pickled.send_to_all(delta)),
+        "Gatherv": (lambda: collectives.gatherv(delta, counts), lambda: pickled.gather(delta)),
+        "Scatterv": (
+            lambda: collectives.scatterv(whole, counts, np.float32),
+            lambda: pickled.send_to_each([delta] * ranks),
         ),
+        "Reduce": (lambda: collectives.reduce(integers), pickled_sum),
+    }
+    to_others = ("Bcast", "Scatterv") if ranks == 1 else ()
+    return [
         _Exchange(
-            "Gatherv",
-            delta.nbytes,
-            {"collective": lambda: collectives.gatherv(delta, counts)},
-            lambda: pickled.gather(delta),
-        ),
-        _Exchange(
-            "Scatterv",
-            delta.nbytes,
-            {"collective": lambda: collectives.scatterv(whole, counts, np.float32)},
-            (lambda: pickled.send_to_each([delta] * ranks)) if ranks > 1 else None,
-        ),
-        _Exchange(
-            "Reduce", integers.nbytes, {"collective": lambda: collectives.reduce(integers)}, pickled_sum
-        ),
+            name,
+            (integers if name == "Reduce" else delta).nbytes,
+            {"collective": move},
+            None if name in to_others else plain,
+        )
+        for name, (move, plain) in moves.items()
     ]
-    return exchanges
 
 
 def _reduction(world: World, name: str, delta: Array) -> _Exchange:
@@ -148,14 +136,10 @@ def _measure(world: World, exchange: _Exchange, repetitions: int, warmup: int) -
     actions = dict(exchange.steps)
     if exchange.pickled is not None:
         actions["pickled"] = exchange.pickled
-    taken = np.zeros((warmup + repetitions, len(actions)))
-    for repetition in range(warmup + repetitions):
-        for place, action in enumerate(actions.values()):
-            line_up(world.comm)
-            start = time.perf_counter()
-            action()
-            taken[repetition, place] = time.perf_counter() - start
-    seconds = slowest(world.comm, taken[warmup:])
+    turns = in_turn(
+        {name: partial(_timed, world, each) for name, each in actions.items()}, warmup, repetitions
+    )
+    seconds = slowest(world.comm, np.stack([np.array(each) for each in turns.values()], axis=1))
     figures = {
         f"{name}_seconds": Samples.of("s", column) for name, column in zip(actions, seconds.T, strict=True)
     }
@@ -166,12 +150,17 @@ def _measure(world: World, exchange: _Exchange, repetitions: int, warmup: int) -
         figures["payload_rate"] = rates("GB/s", gigabytes, figures["collective_seconds"])
     if exchange.pickled is not None:
         figures["pickled_ratio"] = ratios(figures["pickled_seconds"], figures["collective_seconds"])
-    labels: dict[str, str | int] = {
-        "operation": exchange.operation,
-        "ranks": world.size,
-        "payload_bytes": exchange.payload_bytes,
-    }
+    labels: dict[str, str | int] = {"operation": exchange.operation, "ranks": world.size}
+    labels["payload_bytes"] = exchange.payload_bytes
     return Measurement(labels, figures)
+
+
+def _timed(world: World, action: Action, turn: int) -> float:
+    """Line up and do something; return this rank's seconds."""
+    line_up(world.comm)
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
 
 
 def _statements(measurements: Sequence[Measurement]) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -92,10 +91,6 @@ class Fit:
     exponents: dict[str, tuple[float, float]]
     power_error: float
     points: int
-
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
     @property
     def statement(self) -> str:

@@ -7,12 +7,12 @@ import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples
+from fedmpi.benchmarks.samples import Measurement, Report, figures_of
 from fedmpi.case.schema import Case
 from fedmpi.client.federation import assemble, load
 from fedmpi.clock import Stopwatch
@@ -32,15 +32,8 @@ _CLIENTS = 10
 _DEPTH = 3
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """What a stage took, and the largest resident memory of its process: at the end, and at the start."""
-
-    name: str
-    wall_s: float
-    cpu_s: float
-    peak_bytes: int
-    start_bytes: int
+Stages = dict[str, dict[str, float]]
+"""What each stage took, by name: seconds, and the largest resident memory of its process until its end."""
 
 
 def measure(names: Sequence[str], source: DataSource, repetitions: int) -> Report:
@@ -90,7 +83,7 @@ def _measure(
     name: str, source: DataSource, repetitions: int
 ) -> tuple[list[Measurement], dict[str, list[float]]]:
     """Repeat all stages of a dataset; every submitted piece gets a fresh interpreter."""
-    taken: dict[tuple[str, str], list[_Stage]] = {}
+    taken: dict[tuple[str, str], list[dict[str, float]]] = {}
     rows: dict[str, list[float]] = {}
     pieces = {"parse": _parse, "prepare": _prepare, "clients": _clients}
     spawn = multiprocessing.get_context("spawn")
@@ -99,49 +92,57 @@ def _measure(
             with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
                 empty = replace(source, cache=Path(folder))
                 for process, piece in pieces.items():
-                    for stage in fresh.submit(piece, name, empty).result():
-                        taken.setdefault((process, stage.name), []).append(stage)
+                    for stage, row in fresh.submit(piece, name, empty).result().items():
+                        taken.setdefault((process, stage), []).append(row)
                 if not rows:
                     rows = fresh.submit(_rows, name, empty).result()
     found = [
-        Measurement(
-            {"dataset": name, "process": process, "stage": stage},
-            {
-                "wall_seconds": Samples.of("s", (each.wall_s for each in stages)),
-                "cpu_seconds": Samples.of("s", (each.cpu_s for each in stages)),
-                "peak_bytes": Samples.of("B", (each.peak_bytes for each in stages)),
-                "added_bytes": Samples.of("B", (each.peak_bytes - each.start_bytes for each in stages)),
-            },
-        )
-        for (process, stage), stages in taken.items()
+        Measurement({"dataset": name, "process": process, "stage": stage}, figures_of(each))
+        for (process, stage), each in taken.items()
     ]
     return found, rows
 
 
-def _parse(name: str, source: DataSource) -> list[_Stage]:
-    start, watch = peak_bytes(), Stopwatch()
+class _Stages:
+    """Closes one stage after another of this process; memory counts from where the first began."""
+
+    def __init__(self) -> None:
+        self.taken: Stages = {}
+        self._start, self._watch = peak_bytes(), Stopwatch()
+
+    def close(self, name: str) -> Stages:
+        """Note what the stage took, and begin the next; return all."""
+        seconds = {"wall_seconds": self._watch.wall, "cpu_seconds": self._watch.cpu}
+        peak = peak_bytes()
+        self.taken[name] = {**seconds, "peak_bytes": peak, "added_bytes": peak - self._start}
+        self._watch.restart()
+        return self.taken
+
+
+def _parse(name: str, source: DataSource) -> Stages:
+    stages = _Stages()
     for member in source.members(name):
         tu.read_archive(_archive(source, member), member, member)
-    return [_stage("parse", watch, start)]
+    return stages.close("parse")
 
 
-def _prepare(name: str, source: DataSource) -> list[_Stage]:
-    start, watch = peak_bytes(), Stopwatch()
+def _prepare(name: str, source: DataSource) -> Stages:
+    stages = _Stages()
     source.prepare(name)
-    return [_stage("prepare", watch, start)]
+    return stages.close("prepare")
 
 
-def _clients(name: str, source: DataSource) -> list[_Stage]:
-    case, start, watch = _case(name, source), peak_bytes(), Stopwatch()
+def _clients(name: str, source: DataSource) -> Stages:
+    case, stages = _case(name, source), _Stages()
     raws: tuple[RawGraphs, ...] = load(case, source)
-    stages = [_stage("load", watch, start)]
+    stages.close("load")
     partition = make(case.partition, raws)
-    stages.append(_stage("partition", watch, start))
+    stages.close("partition")
     federation = assemble(case, raws, partition, source.cache)
     held = [federation.data(case, client) for client in range(federation.num_clients)]
-    stages.append(_stage("pack", watch, start))
+    found = stages.close("pack")
     assert len(held) == len(partition.clients)  # and so lived until its memory was read
-    return stages
+    return found
 
 
 def _rows(name: str, source: DataSource) -> dict[str, list[float]]:
@@ -176,13 +177,6 @@ def _rows_statement(name: str, rows: dict[str, list[float]]) -> str:
         f"{name}, rows of the kernels: in training {first} of the nodes in the first layer, {others} in "
         f"others, with {terms} of the terms of their sums; in evaluation {layers} % in layers 1 to {_DEPTH}"
     )
-
-
-def _stage(name: str, watch: Stopwatch, start_bytes: int) -> _Stage:
-    """Close a stage and restart its watch for the next."""
-    stage = _Stage(name, watch.wall, watch.cpu, peak_bytes(), start_bytes)
-    watch.restart()
-    return stage
 
 
 def peak_bytes() -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -40,15 +41,26 @@ class Prepared:
         """The clients as their kernels take them: one by one or several at once."""
         return self.rounds.states.groups
 
-    def train(self, group: Group, round: int) -> tuple[int, int]:
-        """Train a group's clients for a round; return the FLOPs by model and as executed."""
-        done = group.train(self.case, self.rounds.algorithm, round, set(self.rounds.clients))().values()
-        return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
+    @property
+    def device(self) -> torch.device:
+        """Where the clients train."""
+        return self.rounds.states.device
 
-    def evaluate(self, group: Group) -> tuple[int, int]:
-        """Evaluate a group's clients on held-out graphs; return the FLOPs by model and as executed."""
-        done = group.evaluate(set(self.rounds.clients))().values()
-        return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
+    def train(self, round: int, groups: Sequence[Group] | None = None) -> tuple[int, int]:
+        """Train some groups' clients, or all, for a round; return the FLOPs by model and as executed."""
+        case, rounds = self.case, self.rounds
+        everybody = set(rounds.clients)
+        return _flops(e.train(case, rounds.algorithm, round, everybody) for e in groups or self.groups)
+
+    def evaluate(self, round: int, groups: Sequence[Group] | None = None) -> tuple[int, int]:
+        """Evaluate some groups' clients on held-out graphs; return the FLOPs by model and as executed."""
+        return _flops(each.evaluate(set(self.rounds.clients)) for each in groups or self.groups)
+
+
+def _flops(started: Iterable[Callable[[], Mapping[int, Any]]]) -> tuple[int, int]:
+    """Wait for what was started; return the FLOPs by model and as executed."""
+    done = [each for wait in started for each in wait().values()]
+    return sum(each.model_flops for each in done), sum(each.executed_flops for each in done)
 
 
 def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.benchmarks.samples import Measurement, rates, repeat
+from fedmpi.clock import Stopwatch
 
 _SQUARES = {"cpu": (512, 1024, 2048), "cuda": (2048, 4096, 8192)}
 _ROWS = (1024, 4096, 16384)
@@ -27,6 +28,15 @@ def synchronise(device: torch.device) -> None:
     """Wait until a GPU has done what it was given; nothing on a CPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+def times(action: Callable[[], object], device: torch.device) -> dict[str, float]:
+    """Return the seconds of an action until the device has done what it was given."""
+    synchronise(device)
+    watch = Stopwatch()
+    action()
+    synchronise(device)
+    return {"wall_seconds": watch.wall, "cpu_seconds": watch.cpu}
 
 
 def dense_sweep(device: torch.device, hidden: int, rows: int, repetitions: int) -> list[Measurement]:
@@ -84,10 +94,10 @@ def _product(
             multiply(left, right)
         synchronise(device)
 
-    timing = repeat(sample, _WARMUP, repetitions)
+    seconds = repeat(sample, _WARMUP, repetitions)
     work = [calls * flops / 1e9] * repetitions
     labels: dict[str, str | int] = {"operation": "product", "library": library, "shape": shape}
-    return Measurement({**labels, "size": f"{m}x{k}x{n}"}, {"rate": rates("GFLOP/s", work, timing.wall)})
+    return Measurement({**labels, "size": f"{m}x{k}x{n}"}, {"rate": rates("GFLOP/s", work, seconds)})
 
 
 def streaming(device: torch.device, repetitions: int) -> Measurement:
@@ -103,10 +113,10 @@ def streaming(device: torch.device, repetitions: int) -> Measurement:
         torch.add(b, c, alpha=3.0, out=target)
         synchronise(device)
 
-    timing = repeat(triad, _WARMUP, repetitions)
+    seconds = repeat(triad, _WARMUP, repetitions)
     moved = [3 * size / 1e9] * repetitions
     labels: dict[str, str | int] = {"operation": "triad", "shape": "array", "size": f"{size} B"}
-    return Measurement(labels, {"rate": rates("GB/s", moved, timing.wall)})
+    return Measurement(labels, {"rate": rates("GB/s", moved, seconds)})
 
 
 def last_level_cache_bytes() -> int:

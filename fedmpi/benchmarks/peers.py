@@ -9,18 +9,14 @@ from types import ModuleType
 from typing import Any
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.machine import synchronise
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, median_with_interval, ratios
-from fedmpi.clock import Stopwatch
+from fedmpi.benchmarks.machine import times
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, against_peer, figures_of, in_turn
 from fedmpi.comm.world import World
 from fedmpi.config import locations
 from fedmpi.datasets.source import DataSource
 from fedmpi.registry.check import Checked
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.signals import StopRequest
-
-_SCALED = ("wall_seconds", "cpu_seconds")
-
 
 SUITES = ("peers/fedavg", "peers/networks")
 
@@ -44,8 +40,7 @@ class Pair:
         case = self.prepared.case
         raws, partition = self.prepared.raws, self.prepared.partition
         if raws[0].examples == "graph":
-            device = self.prepared.rounds.states.device
-            self.peer = load_reference().federation(raws, partition, case.seed, device)
+            self.peer = load_reference().federation(raws, partition, case.seed, self.prepared.device)
         else:
             self.peer = load_reference("networks").federation(raws, partition, case)
         self._stop = StopRequest()
@@ -90,11 +85,8 @@ def compare_times(
     for checked in cases:
         name = checked.case.name
         peer, own = times_in_turn(Pair(checked, source, world), repetitions, warmup)
-        pairs = {key.replace("seconds", "ratio"): ratios(peer[key], own[key]) for key in _SCALED}
-        measurements.append(Measurement({"setting": name, "program": "peer"}, peer))
-        measurements.append(Measurement({"setting": name, "program": "fedmpi"}, own))
-        measurements.append(Measurement({"setting": name, "program": "peer / fedmpi"}, pairs))
-        results[name] = {key: median_with_interval(pairs[key]) for key in pairs}
+        found, results[name] = against_peer({"setting": name}, peer, own)
+        measurements += found
         statements.append(_statement(name, peer, own, results[name]))
     settings = {"settings": [c.case.name for c in cases], "repetitions": repetitions, "warmup": warmup}
     return Report("peers", settings, measurements, results, statements)
@@ -102,22 +94,12 @@ def compare_times(
 
 def times_in_turn(pair: Pair, repetitions: int, warmup: int) -> tuple[dict[str, Samples], dict[str, Samples]]:
     """Return wall-clock and CPU seconds of peer and engine, a round of each in turn."""
-    for _ in range(warmup):
-        pair.peer_round()
-        pair.own_round()
-    taken: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
-    device = pair.prepared.rounds.states.device
-    for _ in range(repetitions):
-        for action, (wall, cpu) in zip((pair.peer_round, pair.own_round), taken, strict=True):
-            synchronise(device)
-            watch = Stopwatch()
-            action()
-            synchronise(device)
-            wall.append(watch.wall)
-            cpu.append(watch.cpu)
-    peer, own = (
-        {key: Samples.of("s", values) for key, values in zip(_SCALED, each, strict=True)} for each in taken
-    )
+    device = pair.prepared.device
+    turns = {
+        "peer": lambda turn: times(pair.peer_round, device),
+        "fedmpi": lambda turn: times(pair.own_round, device),
+    }
+    peer, own = (figures_of(rows) for rows in in_turn(turns, warmup, repetitions).values())
     return peer, own
 
 

@@ -125,7 +125,7 @@ def _events(
         log.append(Round(next(index), *rows, utc_stamp()))
         lengths.append(path.stat().st_size - before)
 
-    seconds = repeat(write, warmup, repetitions).wall
+    seconds = repeat(write, warmup, repetitions)
     log.close()
     return _figures(seconds, lengths[warmup:])
 
@@ -141,7 +141,7 @@ def _hdf5(
         file.apply(Round(next(index), *rows, utc_stamp()))
         file.write_out()
 
-    seconds = repeat(write, warmup, repetitions).wall
+    seconds = repeat(write, warmup, repetitions)
     file.close()
     size = sum(row.nbytes for part in rows for row in part.values())
     return _figures(seconds, [size] * repetitions)
@@ -165,7 +165,7 @@ def _record(
                 record.write_round(next(index), *rows)
             record.write_out()
 
-        whole = repeat(write, warmup, repetitions).wall
+        whole = repeat(write, warmup, repetitions)
         seconds = Samples.of("s", [value / held for value in whole.values])
         logged = (log.stat().st_size - before) / rounds
         record.finish("complete")
@@ -190,7 +190,7 @@ def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Sampl
         checkpoint.save(place, Manifest(meta=about, server=own, parts=[states]))
 
     count = min(repetitions, _MOST_CHECKPOINTS)
-    seconds = repeat(save, 1, count).wall
+    seconds = repeat(save, 1, count)
     size = max(path.stat().st_size for path in place.iterdir())
     return {
         "seconds": seconds,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fedmpi.clock import Stopwatch
 
+T = TypeVar("T")
 _RESAMPLES = 2000
+_UNITS = {"bytes": "B", "share": "1"}
+"""Of figures by the last word of their names; of others it is the second."""
 
 
 @dataclass(frozen=True)
@@ -96,34 +99,45 @@ class Report:
 
     def record(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return {
-            "benchmark": self.benchmark,
-            "settings": dict(self.settings),
-            "measurements": [each.record() for each in self.measurements],
-            "results": dict(self.results),
-            "statements": list(self.statements),
-        }
+        return {**vars(self), "measurements": [each.record() for each in self.measurements]}
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Wall-clock and CPU seconds of an action's repetitions."""
+def in_turn(
+    actions: Mapping[str, Callable[[int], T]], warmup: int, repetitions: int
+) -> dict[str, tuple[T, ...]]:
+    """Do each action once in every turn, so that what is compared was measured by turns.
 
-    wall: Samples
-    cpu: Samples
+    Parameters
+    ----------
+    actions : mapping
+        Of the turn's number, from 0.
+    warmup, repetitions : int
+        Turns that do not count, and turns after them that do.
+
+    Returns
+    -------
+    dict
+        What each action returned in the turns that count.
+    """
+    turns = [[action(turn) for action in actions.values()] for turn in range(warmup + repetitions)]
+    return dict(zip(actions, zip(*turns[warmup:], strict=True), strict=True))
 
 
-def repeat(action: Callable[[], object], warmup: int, repetitions: int) -> Timing:
-    """Do an action `warmup` times unmeasured, then `repetitions` times measured."""
-    for _ in range(warmup):
-        action()
-    wall, cpu = [], []
-    for _ in range(repetitions):
+def figures_of(rows: Sequence[Mapping[str, float]]) -> dict[str, Samples]:
+    """Return the figures that each repetition has, by name: bytes and shares are called so."""
+    units = {name: _UNITS.get(name.rpartition("_")[2], "s") for name in rows[0]}
+    return {name: Samples.of(unit, (row[name] for row in rows)) for name, unit in units.items()}
+
+
+def repeat(action: Callable[[], object], warmup: int, repetitions: int) -> Samples:
+    """Return the wall-clock seconds of an action, done `warmup` times unmeasured before."""
+
+    def seconds(turn: int) -> float:
         watch = Stopwatch()
         action()
-        wall.append(watch.wall)
-        cpu.append(watch.cpu)
-    return Timing(Samples.of("s", wall), Samples.of("s", cpu))
+        return watch.wall
+
+    return Samples.of("s", in_turn({"seconds": seconds}, warmup, repetitions)["seconds"])
 
 
 def ratios(above: Samples, below: Samples) -> Samples:
@@ -142,3 +156,13 @@ def median_with_interval(samples: Samples) -> dict[str, float]:
     drawn = np.random.default_rng(0).choice(values, (_RESAMPLES, len(values)))
     low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
     return {"median": samples.median, "low": float(low), "high": float(high)}
+
+
+def against_peer(
+    labels: Mapping[str, str | int], peer: Mapping[str, Samples], own: Mapping[str, Samples]
+) -> tuple[list[Measurement], dict[str, dict[str, float]]]:
+    """Return the figures of both programs and their ratios peer / fedmpi by pairs; medians with intervals."""
+    pairs = {name.replace("seconds", "ratio"): ratios(peer[name], own[name]) for name in peer}
+    programs = {"peer": peer, "fedmpi": own, "peer / fedmpi": pairs}
+    found = [Measurement({**labels, "program": program}, figures) for program, figures in programs.items()]
+    return found, {name: median_with_interval(each) for name, each in pairs.items()}

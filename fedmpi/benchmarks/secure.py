@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from fedmpi.benchmarks.complexity import fits
-from fedmpi.benchmarks.samples import Measurement, Report, Samples
-from fedmpi.benchmarks.secure_sum import Costs, Setting, Sum, load_code
+from fedmpi.benchmarks.samples import Measurement, Report, figures_of, in_turn
+from fedmpi.benchmarks.secure_sum import Setting, Sum, load_code
 
 PROTOCOLS = ("secagg", "secagg+", "lightsecagg")
 
 STEPS = ("keys", "shares", "upload", "answer")
-"""A client's, in their order; the first two make up the offline phase."""
+"""A client's, in their order."""
+
+_PHASES = {"offline": ("keys", "shares"), "upload": ("upload", "add"), "recovery": ("answer", "unmask")}
+"""Steps of clients and server that make up each phase of a sum."""
 
 
 @dataclass(frozen=True)
@@ -69,50 +73,28 @@ def measure(
     measurements = []
     for setting in sweep.settings():
         told(setting.title)
-        found = []
-        for turn in range(warmup + repetitions):
-            costs = Sum(setting, seed=turn).run()
-            found += [costs] if turn >= warmup else []
-        measurements.append(Measurement(setting.labels(), _figures(found)))
-    settings: dict[str, Any] = {
-        "protocols": list(sweep.protocols),
-        "sizes": list(sweep.sizes),
-        "clients": list(sweep.clients),
-        "dropouts": list(sweep.dropouts),
-        "repetitions": repetitions,
-        "warmup": warmup,
-    }
-    return summed_up(measurements, settings)
+        turns = in_turn({"sum": partial(_figures, setting)}, warmup, repetitions)
+        measurements.append(Measurement(setting.labels(), figures_of(turns["sum"])))
+    counts = {"repetitions": repetitions, "warmup": warmup}
+    return summed_up(measurements, {name: list(each) for name, each in vars(sweep).items()} | counts)
 
 
 def summed_up(measurements: Sequence[Measurement], settings: Mapping[str, Any]) -> Report:
     """Return the report on measurements, with the fits of their growth."""
     fitted = fits(measurements)
     said = [*_without_rings(measurements), *(each.statement for each in fitted)]
-    return Report("secure", settings, measurements, {"fits": [each.record() for each in fitted]}, said)
+    return Report("secure", settings, measurements, {"fits": [asdict(each) for each in fitted]}, said)
 
 
-def _figures(found: Sequence[Costs]) -> dict[str, Samples]:
-    """Return the figures of a setting's repetitions: CPU seconds, then bytes."""
-    seconds = {f"client_{step}_seconds": [each.client_s[step] for each in found] for step in STEPS}
-    for name, part in (("server_add", "add"), ("server_unmask", "unmask")):
-        seconds[f"{name}_seconds"] = [each.server_s[part] for each in found]
-    seconds["offline_seconds"] = [each.client_s["keys"] + each.client_s["shares"] for each in found]
-    seconds["upload_seconds"] = [each.client_s["upload"] + each.server_s["add"] for each in found]
-    seconds["recovery_seconds"] = [each.client_s["answer"] + each.server_s["unmask"] for each in found]
-    seconds["total_seconds"] = [
-        sum(parts)
-        for parts in zip(
-            *(seconds[f"{phase}_seconds"] for phase in ("offline", "upload", "recovery")), strict=True
-        )
-    ]
-    sent = {
-        f"client_{phase}_bytes": [each.client_bytes[phase] for each in found]
-        for phase in ("offline", "upload", "answer")
-    }
-    sent["server_received_bytes"] = [each.server_bytes for each in found]
-    figures = {name: Samples.of("s", values) for name, values in seconds.items()}
-    return figures | {name: Samples.of("B", values) for name, values in sent.items()}
+def _figures(setting: Setting, turn: int) -> dict[str, float]:
+    """Run a sum; return its CPU seconds by step and phase, then its bytes."""
+    costs = Sum(setting, seed=turn).run()
+    taken = costs.seconds
+    parts = {f"client_{step}": taken[step] for step in STEPS}
+    parts |= {f"server_{step}": taken[step] for step in ("add", "unmask")}
+    phases = {phase: sum(taken[step] for step in steps) for phase, steps in _PHASES.items()}
+    whole = {**parts, **phases, "total": sum(phases.values())}
+    return {f"{name}_seconds": seconds for name, seconds in whole.items()} | costs.sent
 
 
 def _without_rings(measurements: Sequence[Measurement]) -> list[str]:

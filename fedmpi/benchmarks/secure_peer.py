@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, median_with_interval, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, against_peer, figures_of, in_turn
+from fedmpi.benchmarks.secure import STEPS
 from fedmpi.benchmarks.secure_sum import Setting, Sum, load_code, update
 from fedmpi.config import locations
 from fedmpi.errors import RunFailed
 
-_STEPS = ("keys", "shares", "upload", "answer")
 _LARGEST_DEVIATION = 1e-4
 """Of the peer's mean from the plain one: its levels are 4e-6 apart, and its weights are rounded too."""
 
@@ -98,14 +98,13 @@ def compare(
         of each pair; in `results` its median with a 95 % interval.
     """
     load_code({setting.protocol for setting in settings})
-    measurements, statements, results = [], [], {}
+    measurements: list[Measurement] = []
+    statements, results = [], {}
     for setting in settings:
         told(f"{setting.title}, with the peer")
         peer, own = _times(setting, python, repetitions, warmup)
-        pairs = {name.replace("seconds", "ratio"): ratios(peer[name], own[name]) for name in peer}
-        for program, figures in (("peer", peer), ("fedmpi", own), ("peer / fedmpi", pairs)):
-            measurements.append(Measurement({**setting.labels(), "program": program}, figures))
-        results[setting.title] = {name: median_with_interval(each) for name, each in pairs.items()}
+        found, results[setting.title] = against_peer(setting.labels(), peer, own)
+        measurements += found
         client, server = (results[setting.title][f"{party}_ratio"] for party in ("client", "server"))
         statements.append(
             f"{setting.title}: peer / fedmpi, CPU of a client {client['median']:.2f}x (95 %: "
@@ -119,19 +118,14 @@ def _times(
     setting: Setting, python: Path, repetitions: int, warmup: int
 ) -> tuple[dict[str, Samples], dict[str, Samples]]:
     """Return the figures of the peer and of fedmpi."""
-    peer, own = [], []
     with Flower(python, setting) as flower:
-        for turn in range(warmup + repetitions):
-            theirs = flower.run(turn)
-            costs = Sum(setting, turn).run()
-            if turn >= warmup:
-                peer.append(theirs)
-                own.append({**costs.client_s, **costs.server_s})
-    return _figures(peer), _figures(own)
+        programs = {"peer": flower.run, "fedmpi": lambda seed: Sum(setting, seed).run().seconds}
+        turns = in_turn(programs, warmup, repetitions)
+    peer, own = (figures_of([_row(seconds) for seconds in each]) for each in turns.values())
+    return peer, own
 
 
-def _figures(found: Sequence[dict[str, float]]) -> dict[str, Samples]:
-    figures = {f"client_{step}_seconds": [each[step] for each in found] for step in _STEPS}
-    figures["client_seconds"] = [sum(each[step] for step in _STEPS) for each in found]
-    figures["server_seconds"] = [each["add"] + each["unmask"] for each in found]
-    return {name: Samples.of("s", values) for name, values in figures.items()}
+def _row(seconds: Mapping[str, float]) -> dict[str, float]:
+    steps = {f"client_{step}_seconds": seconds[step] for step in STEPS}
+    server = seconds["add"] + seconds["unmask"]
+    return {**steps, "client_seconds": sum(steps.values()), "server_seconds": server}

@@ -6,10 +6,10 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,18 +95,14 @@ class Costs:
 
     Attributes
     ----------
-    client_s, server_s : dict
-        CPU seconds by step: of a client, its mean; of the server.
-    client_bytes : dict
-        What a client sends by phase, its mean.
-    server_bytes : float
-        What the server receives.
+    seconds : dict
+        CPU seconds by step: the mean of its clients, or the server's.
+    sent : dict
+        Bytes by figure: what a client sends in each phase, its mean, and what the server receives.
     """
 
-    client_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    server_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    client_bytes: dict[str, float] = field(default_factory=dict)
-    server_bytes: float = 0.0
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    sent: dict[str, float] = field(default_factory=dict)
 
 
 class Mailbox:
@@ -121,32 +117,20 @@ class Mailbox:
 
     def __init__(self, roster: Roster, length: int) -> None:
         self._places = {client: place for place, client in enumerate(roster.members)}
-        self._length = length
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fedmpi-bench-")  # noqa: SIM115 (closed on exit)
-
-    def __enter__(self) -> Mailbox:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._file.close()
+        shape = (len(roster.members), len(roster.members), length)
+        with tempfile.TemporaryFile(prefix="fedmpi-bench-") as file:
+            self._messages = np.memmap(file, np.uint8, "w+", shape=shape)
 
     def post(self, sender: int, sealed: Mapping[int, bytes]) -> None:
         """Keep a client's messages."""
         for receiver, message in sealed.items():
-            assert len(message) == self._length
-            self._file.seek(self._offset(sender, receiver))
-            self._file.write(message)
+            place = self._places[sender], self._places[receiver]
+            self._messages[place] = np.frombuffer(message, np.uint8)
 
     def fetch(self, receiver: int, senders: Sequence[int]) -> dict[int, bytes]:
         """Return the messages to a client."""
-        found = {}
-        for sender in senders:
-            self._file.seek(self._offset(sender, receiver))
-            found[sender] = self._file.read(self._length)
-        return found
-
-    def _offset(self, sender: int, receiver: int) -> int:
-        return (self._places[sender] * len(self._places) + self._places[receiver]) * self._length
+        column = self._messages[:, self._places[receiver]]
+        return {sender: column[self._places[sender]].tobytes() for sender in senders}
 
 
 def update(seed: int, client: int, size: int) -> npt.NDArray[np.float32]:
@@ -187,19 +171,19 @@ class Sum:
         total = np.zeros(self._setting.size, self._protocol.dtype)
         plain = np.zeros(self._setting.size, np.int32)
         answers = {}
-        with Mailbox(self._roster, self._protocol.sealed_bytes(self._roster)) as mailbox:
-            clients, vaults = self._share(mailbox)
-            for number in self._roster.members:
-                client = clients.pop(number)
-                sealed = mailbox.fetch(number, self._roster.neighbours[number])
-                with self._of_client("shares"):
-                    client.accept(sealed)
-                if number in self._survivors:
-                    self._upload(number, client, total, plain)
-                    with self._of_survivor("answer"):
-                        answers[number] = client.answer(self._survivors)
+        mailbox = Mailbox(self._roster, self._protocol.sealed_bytes(self._roster))
+        clients, vaults = self._share(mailbox)
+        for number in self._roster.members:
+            client = clients.pop(number)
+            sealed = mailbox.fetch(number, self._roster.neighbours[number])
+            with self._timed("shares"):
+                client.accept(sealed)
+            if number in self._survivors:
+                self._upload(number, client, total, plain)
+                with self._timed("answer"):
+                    answers[number] = client.answer(self._survivors)
         server = self._protocol.server(self._roster, vaults)
-        with self._of_server("unmask"):
+        with self._timed("unmask"):
             unmasked = server.unmask(total, self._survivors, answers)
         if not np.array_equal(unmasked, plain):
             raise RunFailed(f"bench secure: {self._setting.title}: the sum is not the plain one")
@@ -209,13 +193,13 @@ class Sum:
     def _share(self, mailbox: Mailbox) -> tuple[dict[int, Client], dict[int, bytes]]:
         """Make the clients and post what they offer each other; return them and what goes to the server."""
         clients, vaults = {}, {}
-        with self._of_client("keys"):
+        with self._timed("keys"):
             keys = {number: AgreementKey() for number in self._roster.members}
         public = {number: key.public for number, key in keys.items()}
         for number in self._roster.members:
-            with self._of_client("keys"):
+            with self._timed("keys"):
                 clients[number] = self._protocol.client(number, keys.pop(number), public, self._roster)
-            with self._of_client("shares"):
+            with self._timed("shares"):
                 sealed, vaults[number] = clients[number].offer()
             mailbox.post(number, sealed)
         return clients, vaults
@@ -225,10 +209,10 @@ class Sum:
     ) -> None:
         """Add a client's masked summand to the server's sum, and the summand itself to the plain one."""
         vector = update(self._seed, number, self._setting.size)
-        with self._of_survivor("upload"):
+        with self._timed("upload"):
             summand = self._reduction.encode(vector, 1.0)
             masked = client.upload(summand)
-        with self._of_server("add"):
+        with self._timed("add"):
             self._protocol.add(masked, total)
         plain += summand
 
@@ -238,30 +222,22 @@ class Sum:
         degree = sum(map(len, self._roster.neighbours.values())) / len(vaults)
         vault, answer = (sum(map(len, each.values())) / len(each) for each in (vaults, answers))
         upload = _WORD_BYTES * self._setting.size
-        self._costs.client_bytes = {
-            "offline": KEY_BYTES + degree * sealed + vault,
-            "upload": upload,
-            "answer": answer,
+        self._costs.sent = {
+            "client_offline_bytes": KEY_BYTES + degree * sealed + vault,
+            "client_upload_bytes": upload,
+            "client_answer_bytes": answer,
+            "server_received_bytes": (KEY_BYTES + vault) * len(vaults) + (upload + answer) * len(answers),
         }
-        offline = (KEY_BYTES + vault) * len(vaults)
-        self._costs.server_bytes = offline + (upload + answer) * len(answers)
 
-    def _of_client(self, step: str) -> AbstractContextManager[None]:
-        return _timed(self._costs.client_s, step, self._setting.clients)
-
-    def _of_survivor(self, step: str) -> AbstractContextManager[None]:
-        return _timed(self._costs.client_s, step, len(self._survivors))
-
-    def _of_server(self, step: str) -> AbstractContextManager[None]:
-        return _timed(self._costs.server_s, step, 1)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], step: str, parties: int) -> Iterator[None]:
-    """Add the CPU seconds of what follows to a step, as the mean of so many parties."""
-    start = time.process_time()
-    yield
-    seconds[step] += (time.process_time() - start) / parties
+    @contextmanager
+    def _timed(self, step: str) -> Iterator[None]:
+        """Add the CPU seconds of what follows to a step, of which a client's count as their mean."""
+        survivors = len(self._survivors)
+        parties = {"upload": survivors, "answer": survivors, "add": 1, "unmask": 1}
+        start = time.process_time()
+        yield
+        taken = time.process_time() - start
+        self._costs.seconds[step] += taken / parties.get(step, self._setting.clients)
 
 
 def load_code(protocols: Iterable[str]) -> None:

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from fedmpi.benchmarks.ranks import attempt_of
-from fedmpi.benchmarks.samples import Measurement, Report, Samples
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, in_turn
+from fedmpi.benchmarks.whole_runs import attempt_of
 
 
 def measure(
@@ -36,19 +36,20 @@ def measure(
     Report
         Per rank the CPU time before its first round, and what of it is not the import of torch.
     """
-    imports, starts = [], []
-    for turn in range(warmup + repetitions):
+
+    def seconds(turn: int) -> list[float]:
+        """Return the CPU time of importing torch and of each rank before its first round."""
         heard(f"turn {turn + 1} of {warmup + repetitions}")
-        torch, own = _import_of_torch(), _start(command, ranks)
-        if turn >= warmup:
-            imports.append(torch)
-            starts.append(own)
-    measurements = [Measurement({"process": "import torch"}, {"cpu": Samples.of("s", imports)})]
-    results = {}
-    for rank, each in enumerate(zip(*starts, strict=True)):
-        beyond = Samples.of("s", [own - torch for own, torch in zip(each, imports, strict=True)])
-        figures = {"cpu": Samples.of("s", each), "beyond_torch": beyond}
-        measurements.append(Measurement({"process": f"rank {rank}"}, figures))
+        torch = _import_of_torch()
+        places = attempt_of(command, ranks, "bench start").provenance["mpi"]["ranks"]
+        return [torch, *(place["cpu_seconds"] for place in places)]
+
+    (turns,) = in_turn({"start": seconds}, warmup, repetitions).values()
+    torch, *starts = (Samples.of("s", each) for each in zip(*turns, strict=True))
+    measurements, results = [Measurement({"process": "import torch"}, {"cpu": torch})], {}
+    for rank, own in enumerate(starts):
+        beyond = Samples.of("s", (a - b for a, b in zip(own.values, torch.values, strict=True)))
+        measurements.append(Measurement({"process": f"rank {rank}"}, {"cpu": own, "beyond_torch": beyond}))
         results[f"rank {rank}"] = beyond.median
     settings = {"command": list(command), "ranks": ranks, "repetitions": repetitions, "warmup": warmup}
     slowest = max(results.values())
@@ -65,9 +66,3 @@ def _import_of_torch() -> float:
 def _children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _start(command: Sequence[str], ranks: int) -> list[float]:
-    """Return the CPU time of each rank before its first round."""
-    places = attempt_of(command, ranks, "bench start").provenance["mpi"]["ranks"]
-    return [place["cpu_seconds"] for place in places]

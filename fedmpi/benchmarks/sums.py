@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, figures_of, in_turn, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
@@ -33,25 +34,17 @@ def measure(
         Per reduction: CPU seconds of a round and of the steps of a secure sum, and the round's ratio to the
         first one's, with and without the steps before the upload that need no update (keys, shares).
     """
-    prepared = [prepare(checked, source, world) for checked in cases]
-    names = [each.case.reduction.name for each in prepared]
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    prepared = {checked.case.reduction.name: prepare(checked, source, world) for checked in cases}
+    first_name, *others = prepared
     with deterministic(True):
-        for number in range(warmup + repetitions):
-            for name, each in zip(names, prepared, strict=True):
-                figures = _round(each, number)
-                for figure, value in figures.items() if number >= warmup else ():
-                    found[name].setdefault(figure, []).append(value)
-    samples = {
-        name: {figure: Samples.of("s", values) for figure, values in figures.items()}
-        for name, figures in found.items()
-    }
-    first = samples[names[0]]["cpu"]
-    for name in names[1:]:
+        turns = in_turn({n: partial(_round, each) for n, each in prepared.items()}, warmup, repetitions)
+    samples = {name: figures_of(rows) for name, rows in turns.items()}
+    first = samples[first_name]["cpu"]
+    for name in others:
         for figure in ("cpu", "online"):
-            samples[name][f"{figure} / {names[0]}"] = ratios(samples[name][figure], first)
-    settings = {"case": prepared[0].case.config(), "repetitions": repetitions, "warmup": warmup}
-    statements = [_statement(name, names[0], samples[name]) for name in names[1:]]
+            samples[name][f"{figure} / {first_name}"] = ratios(samples[name][figure], first)
+    settings = {"case": cases[0].case.config(), "repetitions": repetitions, "warmup": warmup}
+    statements = [_statement(name, first_name, samples[name]) for name in others]
     measurements = [Measurement({"reduction": name}, figures) for name, figures in samples.items()]
     return Report("sums", settings, measurements, {}, statements)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import cProfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,7 @@ import torch
 from fedmpi.benchmarks import machine
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
 from fedmpi.benchmarks.roofline import GinBytes, least_seconds
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates
-from fedmpi.client.groups import Group
-from fedmpi.clock import Stopwatch
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, figures_of, in_turn, rates
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
 from fedmpi.models.flops import GraphCounts
@@ -26,16 +24,11 @@ from fedmpi.models.options import GinOptions
 from fedmpi.registry.check import Checked
 
 Ints = npt.NDArray[np.int64]
+Action = Callable[[int], tuple[int, int]]
+"""A phase of all clients in a round: its FLOPs by model and as executed."""
 
-
-@dataclass
-class _Phase:
-    """What the rounds of one phase took, and the FLOPs of each."""
-
-    wall: list[float]
-    cpu: list[float]
-    model_gflop: list[float]
-    executed_gflop: list[float]
+Rows = Sequence[Mapping[str, float]]
+"""The rounds of a phase: `wall_seconds`, `cpu_seconds`, and the GFLOP by `model` and as `executed`."""
 
 
 @dataclass(frozen=True)
@@ -69,118 +62,83 @@ def measure(
         roofline; and the rates themselves.
     """
     prepared = prepare(checked, source, world)
-    device = prepared.rounds.states.device
-    rows = _nodes_per_step(prepared)
+    hidden, rows = prepared.case.model.hidden, _nodes_per_step(prepared)
+    actions: dict[str, Action] = {"train": prepared.train, "evaluate": prepared.evaluate}
     with deterministic(True):
-        phases = _rounds(prepared, device, repetitions, warmup)
-        profiles = _profiles(prepared, warmup + repetitions, functions) if functions else {}
-    dense = machine.dense_sweep(device, prepared.case.model.hidden, rows, repetitions)
-    triad = machine.streaming(device, repetitions)
-    limits = _Limits(
-        machine.fastest(dense, "square"),
-        machine.fastest(dense, "layer", rows),
-        triad.figures["rate"].maximum,
-    )
+        timed = {name: partial(_timed, action, prepared.device) for name, action in actions.items()}
+        phases = in_turn(timed, warmup, repetitions)
+        profiled = actions if functions else {}
+        last = warmup + repetitions
+        shares = {name: _profile(partial(each, last), functions) for name, each in profiled.items()}
+    dense = machine.dense_sweep(prepared.device, hidden, rows, repetitions)
+    triad = machine.streaming(prepared.device, repetitions)
+    square, layer = machine.fastest(dense, "square"), machine.fastest(dense, "layer", rows)
+    limits = _Limits(square, layer, triad.figures["rate"].maximum)
     moved = _counted_gigabytes(prepared)
     found = [_measurement(name, phase, moved.get(name), limits) for name, phase in phases.items()]
-    results = _results(phases, moved, limits) | {"nodes_per_step": rows, "functions": profiles}
+    results = _results(phases, moved, limits) | {"nodes_per_step": rows, "functions": shares}
     settings = {"case": prepared.case.config(), "repetitions": repetitions, "warmup": warmup}
-    statements = [_machine_statement(limits, rows, prepared.case.model.hidden)]
+    statements = [_machine_statement(limits, rows, hidden)]
     statements += [_phase_statement(each, results) for each in found]
-    statements += [_functions_statement(name, shares) for name, shares in profiles.items()]
+    statements += [_functions_statement(name, each) for name, each in shares.items()]
     return Report("train", settings, [*found, *dense, triad], results, statements)
 
 
-def _results(phases: Mapping[str, _Phase], moved: Mapping[str, float], limits: _Limits) -> dict[str, Any]:
+def _results(phases: Mapping[str, Rows], moved: Mapping[str, float], limits: _Limits) -> dict[str, Any]:
     """Return the counts of a round and the machine's rates."""
+    gflop = {name: rows[-1]["model"] for name, rows in phases.items()}
     return {
         "square_gflops": limits.square,
         "layer_gflops": limits.layer,
         "triad_gigabytes_per_second": limits.bandwidth,
         "counted_gigabytes": dict(moved),
-        "model_gflop": {name: phase.model_gflop[-1] for name, phase in phases.items()},
-        "least_seconds": {n: limits.seconds(phases[n].model_gflop[-1], each) for n, each in moved.items()},
+        "model_gflop": gflop,
+        "least_seconds": {name: limits.seconds(gflop[name], each) for name, each in moved.items()},
     }
 
 
-def _rounds(prepared: Prepared, device: torch.device, repetitions: int, warmup: int) -> dict[str, _Phase]:
-    phases = {name: _Phase([], [], [], []) for name in ("train", "evaluate")}
-    for number in range(warmup + repetitions):
-        for name, action in _actions(prepared, number).items():
-            wall, cpu, counted, executed = _timed(action, device)
-            if number >= warmup:
-                phase = phases[name]
-                phase.wall.append(wall)
-                phase.cpu.append(cpu)
-                phase.model_gflop.append(counted / 1e9)
-                phase.executed_gflop.append(executed / 1e9)
-    return phases
+def _timed(action: Action, device: torch.device, turn: int) -> dict[str, float]:
+    flops: list[int] = []
+    seconds = machine.times(lambda: flops.extend(action(turn)), device)
+    return {**seconds, "model": flops[0] / 1e9, "executed": flops[1] / 1e9}
 
 
-def _actions(prepared: Prepared, number: int) -> dict[str, Callable[[], tuple[int, int]]]:
-    """Return the phases of a round."""
-    return {
-        "train": partial(_of_all, prepared, partial(prepared.train, round=number)),
-        "evaluate": partial(_of_all, prepared, prepared.evaluate),
-    }
-
-
-def _profiles(prepared: Prepared, number: int, functions: int) -> dict[str, dict[str, float]]:
-    """Return by phase the functions that take the most time of their own, as shares of the phase."""
-    found = {}
-    for name, action in _actions(prepared, number).items():
-        profiler = cProfile.Profile()
-        profiler.runcall(action)
-        profiler.create_stats()
-        own: dict[str, float] = {}
-        for (file, _, function), (_, _, seconds, _, _) in profiler.stats.items():
-            label = function if file == "~" else f"{Path(file).stem}.{function}"
-            own[label] = own.get(label, 0.0) + seconds
-        total = sum(own.values())
-        largest = sorted(own, key=lambda label: -own[label])[:functions]
-        found[name] = {label: own[label] / total for label in largest}
-    return found
+def _profile(action: Callable[[], object], functions: int) -> dict[str, float]:
+    """Return the functions that take the most time of their own, as shares of the action's."""
+    profiler = cProfile.Profile()
+    profiler.runcall(action)
+    profiler.create_stats()
+    own: dict[str, float] = {}
+    for (file, _, function), (_, _, seconds, _, _) in profiler.stats.items():
+        label = function if file == "~" else f"{Path(file).stem}.{function}"
+        own[label] = own.get(label, 0.0) + seconds
+    total = sum(own.values())
+    return {label: own[label] / total for label in sorted(own, key=lambda label: -own[label])[:functions]}
 
 
 def _functions_statement(name: str, shares: Mapping[str, float]) -> str:
-    return f"{name}, own time: " + ", ".join(
-        f"{label} {100 * share:.1f} %" for label, share in shares.items()
-    )
+    parts = (f"{label} {100 * share:.1f} %" for label, share in shares.items())
+    return f"{name}, own time: {', '.join(parts)}"
 
 
-def _timed(action: Callable[[], tuple[int, int]], device: torch.device) -> tuple[float, float, int, int]:
-    machine.synchronise(device)
-    watch = Stopwatch()
-    counted, executed = action()
-    machine.synchronise(device)
-    return watch.wall, watch.cpu, counted, executed
-
-
-def _of_all(prepared: Prepared, action: Callable[[Group], tuple[int, int]]) -> tuple[int, int]:
-    """Do something with every group of clients; return the FLOPs by model and as executed."""
-    done = [action(group) for group in prepared.groups]
-    return sum(counted for counted, _ in done), sum(executed for _, executed in done)
-
-
-def _measurement(name: str, phase: _Phase, gigabytes: float | None, limits: _Limits) -> Measurement:
-    wall = Samples.of("s", phase.wall)
-    model = rates("GFLOP/s", phase.model_gflop, wall)
-    executed = rates("GFLOP/s", phase.executed_gflop, wall)
+def _measurement(name: str, phase: Rows, gigabytes: float | None, limits: _Limits) -> Measurement:
+    seconds = figures_of([{name: row[name] for name in ("wall_seconds", "cpu_seconds")} for row in phase])
+    wall = seconds["wall_seconds"]
+    model, executed = (rates("GFLOP/s", (row[name] for row in phase), wall) for name in ("model", "executed"))
     figures = {
-        "wall_seconds": wall,
-        "cpu_seconds": Samples.of("s", phase.cpu),
+        **seconds,
         "model_rate": model,
         "executed_rate": executed,
         "model_peak_share": Samples.of("1", (rate / limits.square for rate in model.values)),
         "executed_peak_share": Samples.of("1", (rate / limits.square for rate in executed.values)),
     }
     if gigabytes is not None:
-        traffic = rates("GB/s", [gigabytes] * len(phase.wall), wall)
-        least = limits.seconds(phase.model_gflop[-1], gigabytes)
+        traffic = rates("GB/s", [gigabytes] * len(phase), wall)
+        least = limits.seconds(phase[-1]["model"], gigabytes)
         figures |= {
             "counted_bandwidth": traffic,
             "bandwidth_share": Samples.of("1", (rate / limits.bandwidth for rate in traffic.values)),
-            "roofline_share": Samples.of("1", (least / seconds for seconds in wall.values)),
+            "roofline_share": Samples.of("1", (least / each for each in wall.values)),
         }
     return Measurement({"phase": name}, figures)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedmpi.benchmarks import cases
 from fedmpi.cli.options import Data, Json, Mirror, Set
 from fedmpi.comm import launch
+from fedmpi.config.documents import short
+from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput, FedmpiError
 
 if TYPE_CHECKING:
@@ -50,8 +54,6 @@ def train(
     --------
     fedmpi bench train
     """
-    from fedmpi.benchmarks import cases
-
     checked = cases.choose(suite, set_ or [])
     checkout = alone("train", checked.case.threads)
     from fedmpi.benchmarks.train import measure
@@ -77,8 +79,6 @@ def cores(
     --------
     fedmpi bench cores
     """
-    from fedmpi.benchmarks import cases
-
     checked = cases.choose(suite, set_ or [])
     available = launch.available_cores()
     count = processes or max(available, 2)
@@ -108,8 +108,6 @@ def sums(
     --------
     fedmpi bench sums --set dataset=NCI1 --set partition.clients=30
     """
-    from fedmpi.benchmarks import cases
-
     names = reductions.split(",")
     if len(names) < 2 or len(set(names)) < len(names):
         raise BadInput(f"--reductions {reductions}: give different reductions, two at least")
@@ -226,45 +224,51 @@ def peers(
     --------
     fedmpi bench peers
     """
-    _refuse_idle_options(
-        accuracy, {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
-    )
+    timing, learning = {"repetitions": repetitions, "warmup": warmup}, {"rounds": rounds, "seeds": seeds}
+    for name, value in (timing if accuracy else learning).items():
+        if value is not None:
+            raise BadInput(f"--{name} is read {'without' if accuracy else 'with'} --accuracy only")
     default = "proteins" if accuracy else "proteins,nci1,molecules,coauthor-cs,ciao"
-    cases = _peer_cases(default if settings is None else settings)
+    chosen = _peer_cases(default if settings is None else settings)
     checkout = alone("peers", 1)
     from fedmpi.benchmarks.peer_accuracy import compare_accuracies
     from fedmpi.benchmarks.peers import compare_times
 
     source, world = data.source(), _world()
     if accuracy:
-        report = compare_accuracies(cases, source, world, rounds or 50, _SEEDS[: seeds or 5])
+        report = compare_accuracies(chosen, source, world, rounds or 50, _SEEDS[: seeds or 5])
     else:
-        report = compare_times(cases, source, world, repetitions or 15, 3 if warmup is None else warmup)
+        report = compare_times(chosen, source, world, repetitions or 15, 3 if warmup is None else warmup)
     return finish(report, as_json, checkout, {"threads": 1})
-
-
-def _refuse_idle_options(accuracy: bool, timing: dict[str, Any], learning: dict[str, Any]) -> None:
-    """Refuse options that the chosen comparison would not read."""
-    for name, value in (timing if accuracy else learning).items():
-        if value is not None:
-            raise BadInput(f"--{name} is read {'without' if accuracy else 'with'} --accuracy only")
 
 
 def _peer_cases(settings: str) -> list[Checked]:
     """Return the cases of the suites in ``peers/`` by their labels, in the order given."""
     from fedmpi.config import locations
     from fedmpi.config.suite import read
-    from fedmpi.config.tables import closest
     from fedmpi.registry.check import check_suite
 
     suites = [read(locations.find(name)) for name in ("peers/fedavg", "peers/networks")]
     known = {each.case.name: each for suite in suites for each in check_suite(suite)}
-    for name in settings.split(","):
+    return [known[name] for name in names_of(settings, known, "--settings")]
+
+
+def names_of(text: str, known: Collection[str], option: str) -> tuple[str, ...]:
+    """Return an option's names, each once.
+
+    Raises
+    ------
+    BadInput
+        One is not known.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    valid = f"(valid: {', '.join(known)})"
+    if not all(names):
+        raise BadInput(f"{option} {short(text)!r}: give names with commas between them {valid}")
+    for name in names:
         if name not in known:
-            raise BadInput(
-                f"--settings: there is no {name!r}{closest(name, known)} (valid: {', '.join(known)})"
-            )
-    return [known[name] for name in dict.fromkeys(settings.split(","))]
+            raise BadInput(f"{option}: there is no {short(name)}{closest(name, known)} {valid}")
+    return names
 
 
 def alone(command: str, threads: int) -> dict[str, Any]:

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fedmpi.cli.bench import alone
+from fedmpi.cli.bench import alone, names_of
 from fedmpi.cli.options import Data, refuse_beside
 from fedmpi.cli.terminal import refuse_no_file, say, write
 from fedmpi.config.documents import load_json, short
-from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured, how often, and where it is written."""
+
+    device: Annotated[str, typer.Option(help="cuda, or cpu to try the commands without a GPU.")] = "cuda"
+    settings: Annotated[
+        str | None,
+        typer.Option(help="Of gpu/rounds, with commas; default proteins,nci1,molecules,sider."),
+    ] = None
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Of agreement, rounds, profile, resume, ranks, sharing; default all."),
+    ] = None
+    repetitions: Annotated[int, typer.Option(min=2, help="Pairs of rounds, all kept.")] = 10
+    warmup: Annotated[int, typer.Option(min=0, help="Pairs of rounds before, not measured.")] = 3
+    out: Annotated[Path, typer.Option(help="JSON file of all findings, written as they come.")] = Path(
+        "results/gpu.json"
+    )
 
 
 def gpu(
     context: typer.Context,
     data: Data,
-    device: Annotated[str, typer.Option(help="cuda, or cpu to try the commands without a GPU.")] = "cuda",
-    settings: Annotated[
-        str | None,
-        typer.Option(help="Of gpu/rounds, with commas; default proteins,nci1,molecules,sider."),
-    ] = None,
-    parts: Annotated[
-        str | None,
-        typer.Option(help="Of agreement, rounds, profile, resume, ranks, sharing; default all."),
-    ] = None,
-    repetitions: Annotated[int, typer.Option(min=2, help="Pairs of rounds, all kept.")] = 10,
-    warmup: Annotated[int, typer.Option(min=0, help="Pairs of rounds before, not measured.")] = 3,
-    out: Annotated[Path, typer.Option(help="JSON file of all findings, written as they come.")] = Path(
-        "results/gpu.json"
-    ),
+    asked: Asked,
     from_: Annotated[
         list[Path] | None,
         typer.Option("--from", help="Show what such files hold, one after another; measure nothing."),
@@ -57,13 +64,10 @@ def gpu(
 
     if from_:
         refuse_beside(context, "--from measures nothing", ("from_", "page"))
-    text = "" if page is None else _read(page, "--page")
+    text = "" if page is None else _read(page)
     if page is not None:
         placed(text, "")
-    if from_:
-        reports = [_stored(path) for path in from_]
-    else:
-        reports = [_measured(data, device, settings, parts, repetitions, warmup, out)]
+    reports = [_stored(path) for path in from_] if from_ else [_measured(data, asked)]
     tables = "\n\n".join(map(markdown, reports))
     for line in tables.splitlines():
         say(line)
@@ -73,33 +77,26 @@ def gpu(
     return 1 if bad and not from_ else 0
 
 
-def _measured(
-    data: Data,
-    device: str,
-    settings: str | None,
-    parts: str | None,
-    repetitions: int,
-    warmup: int,
-    out: Path,
-) -> dict[str, Any]:
+def _measured(data: Data, asked: Asked) -> dict[str, Any]:
     from fedmpi.benchmarks.gpu import driver, plan
     from fedmpi.store.provenance import collect
 
-    if device not in ("cuda", "cpu"):
-        raise BadInput(f"--device {short(device)}: cuda or cpu")
+    if asked.device not in ("cuda", "cpu"):
+        raise BadInput(f"--device {short(asked.device)}: cuda or cpu")
     known = ("synthetic", *plan.SETTINGS)
-    chosen = plan.SETTINGS if settings is None else _names(settings, known, "--settings")
+    chosen = plan.SETTINGS if asked.settings is None else names_of(asked.settings, known, "--settings")
     optional = [name for name in plan.LIMITS_S if name != "device"]
-    wanted = ("device", *(optional if parts is None else _names(parts, optional, "--parts")))
-    refuse_no_file(out, "--out ")
+    wanted = ("device", *(optional if asked.parts is None else names_of(asked.parts, optional, "--parts")))
+    refuse_no_file(asked.out, "--out ")
     checkout = alone("gpu", 1)
-    asked = {"device": device, "settings": list(chosen), "repetitions": repetitions, "warmup": warmup}
-    requests = plan.requests(wanted, chosen, device, data.source(), repetitions, warmup)
-    if idle := [part for part in wanted if parts and part not in {each.part for each in requests}]:
+    counts = {"repetitions": asked.repetitions, "warmup": asked.warmup}
+    requests = plan.requests(wanted, chosen, asked.device, data.source(), **counts)
+    if idle := [part for part in wanted if asked.parts and part not in {each.part for each in requests}]:
         raise BadInput(f"--parts {idle[0]}: of the settings {', '.join(plan.GROUPS_OF)} only")
     machine = without_paths(collect({}, checkout))
-    report = driver.run(requests, asked, machine, out, lambda line: say(line, sys.stderr))
-    say(f"Findings: {out}", sys.stderr)
+    settings = {"device": asked.device, "settings": list(chosen), **counts}
+    report = driver.run(requests, settings, machine, asked.out, lambda line: say(line, sys.stderr))
+    say(f"Findings: {asked.out}", sys.stderr)
     return report
 
 
@@ -112,24 +109,11 @@ def without_paths(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "packages": versions}
 
 
-def _names(text: str, known: Collection[str], option: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    if not all(names):
-        raise BadInput(
-            f"{option} {short(text)!r}: give names with commas between them (valid: {', '.join(known)})"
-        )
-    for name in names:
-        if name not in known:
-            hint = closest(name, known)
-            raise BadInput(f"{option}: there is no {short(name)}{hint} (valid: {', '.join(known)})")
-    return names
-
-
-def _read(path: Path, option: str) -> str:
+def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{option} {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
+        raise BadInput(f"--page {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
 
 
 def _stored(path: Path) -> dict[str, Any]:

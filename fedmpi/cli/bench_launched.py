@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from fedmpi.benchmarks import cases
 from fedmpi.cli.bench import OneCase, Repetitions, Warmup, alone, finish
 from fedmpi.cli.options import Data, Json, Set
 from fedmpi.cli.scaling import rank_numbers
@@ -37,22 +38,17 @@ def ranks(
     --------
     fedmpi bench ranks
     """
-    from fedmpi.benchmarks import cases
-
     if any(each.partition("=")[0] == "rounds" for each in set_ or []):
         raise BadInput("--set rounds: bench ranks has --rounds for it")
-    changes = [*(set_ or []), f"rounds={rounds}"]
-    checked = cases.choose(suite, changes)
     wanted = rank_numbers(numbers, "--ranks")
     if len(wanted) < 2 or len(set(wanted)) < len(wanted):
         raise BadInput(f"--ranks {numbers}: give different numbers of ranks, two at least")
-    _refuse_many(max(wanted))
-    checkout = alone("ranks", checked.case.threads)
+    changes = [*(set_ or []), f"rounds={rounds}"]
+    command, threads, checkout = _prepared("ranks", suite, changes, data, max(wanted))
     from fedmpi.benchmarks.ranks import measure
 
-    command = _command(suite, changes, data)
-    report = measure(command, wanted, repetitions, warmup, lambda text: say(text, sys.stderr))
-    return finish(report, as_json, checkout, {"threads": checked.case.threads})
+    report = measure(command, wanted, repetitions, warmup, _told)
+    return finish(report, as_json, checkout, {"threads": threads})
 
 
 def start(
@@ -70,32 +66,29 @@ def start(
     --------
     fedmpi bench start --set algorithm=gcfl-plus
     """
-    from fedmpi.benchmarks import cases
-
-    _refuse_many(ranks)
-    changes = [*(set_ or []), "rounds=1"]
-    checked = cases.choose(suite, changes)
-    checkout = alone("start", checked.case.threads)
+    command, threads, checkout = _prepared("start", suite, [*(set_ or []), "rounds=1"], data, ranks)
     from fedmpi.benchmarks.start import measure
 
-    command = _command(suite, changes, data)
-    report = measure(command, ranks, repetitions, warmup, lambda text: say(text, sys.stderr))
-    return finish(report, as_json, checkout, {"threads": checked.case.threads})
+    report = measure(command, ranks, repetitions, warmup, _told)
+    return finish(report, as_json, checkout, {"threads": threads})
 
 
-def _refuse_many(ranks: int) -> None:
+def _told(text: str) -> None:
+    say(text, sys.stderr)
+
+
+def _prepared(
+    name: str, suite: str | None, changes: Sequence[str], data: Data, ranks: int
+) -> tuple[list[str], int, dict[str, Any]]:
+    """Return the run of a suite's one case, without ``--out``, its threads and the state of the source."""
     most = _RANKS_PER_CORE * launch.available_cores()
     if ranks > most:
         raise BadInput(f"--ranks {ranks}: at most {most} on the cores that this process may use")
+    threads = cases.choose(suite, changes).case.threads
+    checkout = alone(name, threads)
+    from fedmpi.benchmarks.whole_runs import command_of
 
-
-def _command(suite: str | None, changes: Sequence[str], data: Data) -> list[str]:
-    """Return the run of a suite's one case, without ``--out``."""
-    from fedmpi.benchmarks import cases
-
-    command = ["run", suite or cases.DEFAULT]
-    for change in cases.changes(suite, changes):
-        command += ["--set", change]
-    for flag, place in (("--mirror", data.mirror), ("--data", data.data)):
-        command += [flag, str(place)] if place is not None else []
-    return [*command, *(["--offline"] if data.offline else [])]
+    places = {"mirror": data.mirror, "data": data.data}
+    changes = cases.changes(suite, changes)
+    command = command_of(suite or cases.DEFAULT, changes, **places, offline=bool(data.offline))
+    return command, threads, checkout

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedmpi.cli.bench import alone, finish
+from fedmpi.cli.bench import alone, finish, names_of
 from fedmpi.cli.options import Json, refuse_beside, whole_numbers
 from fedmpi.cli.terminal import say
 from fedmpi.config.documents import short
-from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def secure(
         refuse_beside(context, "--from prints fits", ("from_", "image"))
         return _summed_up(from_, image)
     asked = (
-        _names(protocols),
+        names_of(protocols, _PROTOCOLS, "--protocols"),
         _numbers(parameters, "--parameters", 1, _MOST_PARAMETERS),
         _numbers(clients, "--clients", _LEAST_CLIENTS, _MOST_CLIENTS),
         tuple(percent / 100 for percent in _numbers(dropouts, "--dropouts", 0, _MOST_DROPOUT)),
@@ -94,17 +93,7 @@ def _measure(sweep: Sweep, peer: Path | None, repetitions: int, warmup: int) -> 
 
     if peer is None:
         return measure(sweep, repetitions, warmup, told)
-    settings = [each for each in sweep.settings() if each.protocol == "secagg+"]
-    return compare(settings, peer, repetitions, warmup, told)
-
-
-def _names(protocols: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in protocols.split(",")))
-    for name in names:
-        if name not in _PROTOCOLS:
-            hint = closest(name, _PROTOCOLS)
-            raise BadInput(f"--protocols: there is no {short(name)}{hint} (valid: {', '.join(_PROTOCOLS)})")
-    return names
+    return compare([e for e in sweep.settings() if e.protocol == "secagg+"], peer, repetitions, warmup, told)
 
 
 def _numbers(text: str, option: str, least: int, most: int) -> tuple[int, ...]:

@@ -147,14 +147,12 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     if shown:
         screen.print(Table(_STATES, shown, f"{ordered.suite.name} in {ordered.root}"))
     counts = Counter(state.word for state in states)
-    listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
-    screen.print(f"{len(states)} cases: {listed}")
+    shares = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    screen.print(f"{len(states)} cases: {shares}")
     if trouble:
         screen.print(f"fedmpi: {trouble}; shown is what the records say")
-    if trouble:
         return
-    left = sum(state.left for state in states)
-    if left:
+    if left := sum(state.left for state in states):
         command = f"fedmpi jobs resume {quote(str(ordered.root))}"
         screen.print(f"{left} are not on their way: {command}", soft_wrap=True)
     say_held(states)

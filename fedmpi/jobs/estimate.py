@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.datasets.egos import EgoOptions
 from fedmpi.datasets.features import known_width
@@ -24,7 +25,7 @@ from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.store import runfile
 from fedmpi.store.folders import runs_below
-from fedmpi.store.reader import load_run
+from fedmpi.store.reader import Run, load_run
 from fedmpi.store.schema import canonical_json
 
 _TRAIN_SHARE = 0.8
@@ -58,26 +59,23 @@ class Paces:
 
     def __init__(self, items: Iterable[Item], earlier: Iterable[Path] = ()) -> None:
         self._own: dict[str, tuple[float, int]] = {}
-        self._alike: dict[str, list[tuple[float, int]]] = {}
+        self._alike: dict[str, list[tuple[float, int]]] = defaultdict(list)
         for item in items:
             if not math.isnan(item.pace):
                 self._own[item.name] = (item.pace, item.ranks)
-                self._alike.setdefault(_kind(item.case.config()), []).append((item.pace, item.ranks))
+                self._alike[_kind(item.case.config())].append(self._own[item.name])
         for folder in earlier:
             found = sorted(runs_below(folder))
             if not found:
                 raise BadInput(f"--records {folder}: no run ({runfile.NAME}) in it or below")
             for path in found:
-                self._take(path)
+                with suppress(BadInput):  # only an estimate hangs on it
+                    self._take(load_run(path))
 
-    def _take(self, path: Path) -> None:
-        try:
-            run = load_run(path)
-        except BadInput:
-            return  # only an estimate hangs on it
+    def _take(self, run: Run) -> None:
         measured = pace(run)
         if run.attempts and not math.isnan(measured):
-            self._alike.setdefault(_kind(run.config), []).append((measured, run.attempts[-1].ranks))
+            self._alike[_kind(run.config)].append((measured, run.attempts[-1].ranks))
 
     def estimate(self, item: Item, ranks: int, model: Model) -> Estimate:
         """Return the seconds that are left of a case on so many ranks."""
@@ -126,7 +124,7 @@ def round_gflop(case: Case) -> float:
         if flops is None:
             return math.nan
         trained, held_out = _parts(case, one)
-        steps, others = _algorithm(case).passes(case.algorithm, case.local_epochs)
+        steps, others = ALGORITHMS.find(case.algorithm.name).passes(case.algorithm, case.local_epochs)
         train = steps * flops.training(trained).total + others * flops.forward(trained).total
         total += train * case.participation + flops.forward(held_out).total
     return total / 1e9
@@ -138,12 +136,8 @@ def preparation_gflop(case: Case) -> float:
     if not facts:
         return 0.0
     sizes = [(one.nodes, one.directed_edges, _width(case, one), one.classes) for one in facts]
-    hook = _algorithm(case).preparation_flops
+    hook = ALGORITHMS.find(case.algorithm.name).preparation_flops
     return sum(hook(case.algorithm, *each) for each in sizes) / 1e9
-
-
-def _algorithm(case: Case) -> type[Algorithm]:
-    return ALGORITHMS.find(case.algorithm.name)
 
 
 def _parts(case: Case, facts: DatasetFacts) -> tuple[GraphCounts, GraphCounts]:

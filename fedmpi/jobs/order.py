@@ -128,12 +128,9 @@ class Ordered:
         return self._scripts(plan, folder, template)
 
     def _scripts(self, plan: Plan, folder: Path, template: str) -> dict[str, str]:
-        return render.scripts(plan, self.system, self._order(folder), template)
-
-    def _order(self, folder: Path) -> render.Order:
         options = [part for override in self.request.overrides for part in ("--set", override)]
         options += [part for path in self.request.plugins for part in ("--plugin", path)]
-        return render.Order(
+        order = render.Order(
             suite=self.suite.name,
             path=self._path,
             root=self.root,
@@ -142,6 +139,7 @@ class Ordered:
             data=self._data,
             options=tuple(options),
         )
+        return render.scripts(plan, self.system, order, template)
 
     @property
     def _data(self) -> Path:

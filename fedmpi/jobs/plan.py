@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, most_ranks
@@ -124,10 +124,8 @@ def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) ->
         most = max(1, system.node.cores // threads)
         ranks = item.on or wishes.ranks or min(most_ranks(item.case), most)
         shapes.setdefault((ranks, threads, item.case.device == "cuda"), []).append(item)
-    batches = []
-    for (ranks, threads, cuda), members in shapes.items():
-        batches.append(_batch(members, ranks, threads, cuda, system, paces, wishes))
-    return Plan(tuple(batches), len(items) - len(left), len(items))
+    batches = tuple(_batch(each, *shape, system, paces, wishes) for shape, each in shapes.items())
+    return Plan(batches, len(items) - len(left), len(items))
 
 
 def _batch(
@@ -141,22 +139,16 @@ def _batch(
 ) -> Batch:
     nodes = math.ceil(ranks / max(1, system.node.cores // threads))
     estimates = tuple(paces.estimate(item, ranks, system.model) for item in items)
-    at_once = wishes.at_once or _at_once(ranks * threads, system)
+    at_once = wishes.at_once or system.limits.at_once
+    if not wishes.at_once and system.launch.scheduler == "none":  # what the cores of one machine bear
+        at_once = max(1, min(at_once, system.node.cores // (ranks * threads)))
     tasks = min(wishes.tasks or _tasks(estimates, at_once, system), len(items))
-    at_once = min(at_once, tasks)
     gpus = min(system.node.gpus, math.ceil(ranks / nodes)) if cuda else 0
-    batch = Batch(tuple(items), estimates, ranks, threads, nodes, gpus, tasks, at_once, 0)
-    minutes = wishes.minutes or _minutes(batch, system)
-    batch = Batch(tuple(items), estimates, ranks, threads, nodes, gpus, tasks, at_once, minutes)
+    shape = (ranks, threads, nodes, gpus, tasks, min(at_once, tasks))
+    batch = Batch(tuple(items), estimates, *shape, minutes=wishes.minutes or 0)
+    batch = replace(batch, minutes=batch.minutes or _minutes(batch, system))
     _check(batch, cuda, system)
     return batch
-
-
-def _at_once(cores: int, system: System) -> int:
-    """Return how many cases run at a time: on one machine without a queue, what its cores bear."""
-    if system.launch.scheduler == "none":
-        return max(1, min(system.limits.at_once, system.node.cores // cores))
-    return system.limits.at_once
 
 
 def _tasks(estimates: Sequence[Estimate], at_once: int, system: System) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
@@ -63,24 +64,8 @@ class Order:
     options: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Script:
-    """What the templates fill in; see jobs/templates. `prepared` are folders below that of prepared data."""
-
-    name: str
-    suite: str
-    log: str
-    directory: str
-    options: tuple[str, ...]
-    ranks: int
-    workers: int
-    program: str
-    launch: str
-    arguments: str
-    environment: Mapping[str, str]
-    prepared: tuple[str, ...]
-    list: str
-    root: str
+Script = dict[str, Any]
+"""What the templates know as ``job``; see jobs/templates."""
 
 
 def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str, str]:
@@ -114,7 +99,7 @@ def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str
         script = _script(batch, system, order, options)
         texts[f"{template}-{label}.sbatch"] = _fill(f"{template}.sbatch.j2", script, system)
     report = _script(plan.batches[0], system, order, (*_requested(system), "--ntasks=1", "--time=10"))
-    texts["report.sbatch"] = _fill("report.sbatch.j2", replace(report, root=str(order.root)), system)
+    texts["report.sbatch"] = _fill("report.sbatch.j2", {**report, "root": str(order.root)}, system)
     return texts
 
 
@@ -141,16 +126,10 @@ def _refuse_odd_paths(order: Order) -> None:
 
 def _requested(system: System) -> list[str]:
     """Return the options of sbatch for what the system file asks; empty ones are omitted."""
-    request = system.request
-    named = {
-        "partition": request.partition,
-        "account": request.account,
-        "qos": request.qos,
-        "constraint": request.constraint,
-    }
-    return [f"--{name}={shlex.quote(value)}" for name, value in named.items() if value] + list(
-        request.options
-    )
+    names = ("partition", "account", "qos", "constraint")
+    named = {name: getattr(system.request, name) for name in names}
+    options = [f"--{name}={shlex.quote(value)}" for name, value in named.items() if value]
+    return [*options, *system.request.options]
 
 
 def _shape(batch: Batch, system: System, *, array: bool) -> list[str]:
@@ -158,17 +137,14 @@ def _shape(batch: Batch, system: System, *, array: bool) -> list[str]:
     options = [f"--nodes={batch.nodes}", f"--ntasks={batch.ranks}", f"--cpus-per-task={batch.threads}"]
     if batch.gpus:
         options.append(system.node.gpu_option.replace(GPUS, str(batch.gpus)))
-    if system.request.memory_per_rank:
-        options.append(f"--mem-per-cpu={_megabytes(system.request.memory_per_rank) // batch.threads}M")
+    if memory := system.request.memory_per_rank:
+        megabytes = int(memory[:-1]) * (1024 if memory[-1] == "G" else 1)
+        options.append(f"--mem-per-cpu={megabytes // batch.threads}M")
     warning = min(_WARNING_S, 60 * batch.minutes // 4)
     options += [f"--time={batch.minutes}", "--requeue", f"--signal=B:USR1@{warning}"]
     if array:
         options.append(f"--array=0-{batch.tasks - 1}%{batch.at_once}")
     return options
-
-
-def _megabytes(text: str) -> int:
-    return int(text[:-1]) * (1024 if text[-1] == "G" else 1)
 
 
 def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) -> Script:
@@ -183,22 +159,23 @@ def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) 
         **system.launch.environment,
     }
     array = any(option.startswith("--array") for option in options)
-    return Script(
-        name=job_name(order.suite),
-        suite=order.suite,
-        log=str(order.folder).replace("%", "%%") + ("/%A_%a.out" if array else "/%j.out"),
-        directory=str(order.directory),
-        options=tuple(options),
-        ranks=batch.ranks,
-        workers=batch.at_once,
-        program=program,
-        launch=f"{system.launch.command} {contained}",
-        arguments=shlex.join([str(order.path), *order.options, "--out", str(order.root)]),
-        environment=environment,
-        prepared=tuple(family_of(name).prepared_in(name) for name in datasets(batch.items)),
-        list=str(order.folder / list_name(batch)),
-        root=str(modes.place(order.root, batch.mode_ranks)),
-    )
+    return {
+        "name": job_name(order.suite),
+        "suite": order.suite,
+        "log": str(order.folder).replace("%", "%%") + ("/%A_%a.out" if array else "/%j.out"),
+        "directory": str(order.directory),
+        "options": options,
+        "ranks": batch.ranks,
+        "workers": batch.at_once,
+        "program": program,
+        "launch": f"{system.launch.command} {contained}",
+        "arguments": shlex.join([str(order.path), *order.options, "--out", str(order.root)]),
+        "environment": environment,
+        # folders below that of prepared data
+        "prepared": [family_of(name).prepared_in(name) for name in datasets(batch.items)],
+        "list": str(order.folder / list_name(batch)),
+        "root": str(modes.place(order.root, batch.mode_ranks)),
+    }
 
 
 def job_name(suite: str) -> str:

@@ -63,7 +63,6 @@ class Task:
         Why it waits or how it ended.
     exit_code : str
         ``CODE:SIGNAL`` where it has ended, else empty.
-    node : str
     """
 
     job: str
@@ -71,7 +70,6 @@ class Task:
     state: str
     reason: str = ""
     exit_code: str = ""
-    node: str = ""
 
     @property
     def active(self) -> bool:
@@ -182,27 +180,15 @@ def queue(*, jobs: Sequence[str] = (), names: Sequence[str] = ()) -> list[Task]:
         The queue does not answer.
     """
     chosen = [f"--name={','.join(names)}"] if names else []
-    command = [
-        "squeue",
-        "-h",
-        "-r",
-        "-a",
-        "-t",
-        "all",
-        "-u",
-        str(os.getuid()),
-        *chosen,
-        "-o",
-        "%F|%K|%T|%r|%N",
-    ]
+    command = ["squeue", "-hra", "-t", "all", "-u", str(os.getuid()), *chosen, "-o", "%F|%K|%T|%r"]
     done = _run(command)
     if done.returncode != 0:
         raise NoAnswer(f"the queue does not answer: {_message(done)}")
     tasks = []
     for line in done.stdout.splitlines():
-        job, index, state, reason, node = line.split("|", 4)
+        job, index, state, reason = line.split("|", 3)
         if not jobs or job in jobs:
-            tasks.append(Task(job, int(index) if index.isdigit() else -1, state, reason, "", node))
+            tasks.append(Task(job, _number(index), state, reason))
     return tasks
 
 
@@ -216,27 +202,30 @@ def ended(job: str) -> list[Task]:
         return [_shown(line) for line in done.stdout.splitlines() if "JobId=" in line]
     if shutil.which("sacct") is None:
         return []
-    done = _run(["sacct", "-n", "-P", "-X", "-j", job, "-o", "JobID,State,ExitCode,NodeList"])
-    return [_accounted(line) for line in done.stdout.splitlines() if line.count("|") == 3]
+    done = _run(["sacct", "-n", "-P", "-X", "-j", job, "-o", "JobID,State,ExitCode"])
+    return [_accounted(line) for line in done.stdout.splitlines() if line.count("|") == 2]
 
 
 def _shown(line: str) -> Task:
     facts = dict(word.split("=", 1) for word in line.split() if "=" in word)
-    index = facts.get("ArrayTaskId", "")
     return Task(
-        facts.get("ArrayJobId", facts["JobId"]),
-        int(index) if index.isdigit() else -1,
-        facts["JobState"],
-        facts.get("Reason", ""),
-        facts.get("ExitCode", ""),
-        facts.get("NodeList", ""),
+        job=facts.get("ArrayJobId", facts["JobId"]),
+        index=_number(facts.get("ArrayTaskId", "")),
+        state=facts["JobState"],
+        reason=facts.get("Reason", ""),
+        exit_code=facts.get("ExitCode", ""),
     )
 
 
 def _accounted(line: str) -> Task:
-    number, state, code, node = line.split("|")
+    number, state, code = line.split("|")
     job, _, index = number.partition("_")
-    return Task(job, int(index) if index.isdigit() else -1, state.split()[0], "", code, node)
+    return Task(job, _number(index), state.split()[0], "", code)
+
+
+def _number(index: str) -> int:
+    """Return a task's number in its array; -1 for a job that is none."""
+    return int(index) if index.isdigit() else -1
 
 
 def cancel(targets: Sequence[str]) -> None:

@@ -146,9 +146,9 @@ def _words(item: Item, task: Task | None, *, submitted: bool, answered: bool) ->
 
 
 def _active(item: Item, task: Task, at: str) -> tuple[str, str]:
-    if task.state == "RUNNING":
-        return "waiting", f"for its turn in a running task{f', {at}' if item.rounds else ''}"
     begun = f", {at}" if item.rounds else ""
+    if task.state == "RUNNING":
+        return "waiting", f"for its turn in a running task{begun}"
     return "waiting", f"{task.state.lower()}: {task.reason}{begun}"
 
 

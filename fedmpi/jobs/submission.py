@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -163,30 +164,27 @@ def submit(plan: Plan, submission: Submission, name: str) -> Submission:
         slurm.test(folder / script)
     token = f"{name}-{secrets.token_hex(3)}"
     for place, (script, batch) in enumerate(zip(scripts, plan.batches, strict=True)):
-        with _Partial(submission.jobs):
+        with _naming(submission.jobs):
             number = slurm.submit(folder / script, name=f"{token}-{place}")
         cases = tuple(item.name for item in batch.items)
         submission = submission.add(Job(number, script, batch.tasks, cases))
     after = ":".join(job.number for job in submission.jobs)
-    with _Partial(submission.jobs):
+    with _naming(submission.jobs):
         options = [f"--dependency=afterany:{after}"]
         number = slurm.submit(folder / "report.sbatch", name=f"{token}-report", options=options)
     return submission.add(Job(number, "report.sbatch", 1, ()))
 
 
-class _Partial:
-    """Says in an error what has been submitted before it."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs = jobs
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, BadInput) and self._jobs:
-            done = ", ".join(f"{job.number} ({job.script})" for job in self._jobs)
-            raise BadInput(
-                f"{error}; submitted before it: {done}; nothing else is. fedmpi jobs cancel takes them back, "
-                "fedmpi jobs resume adds what is missing"
-            ) from error
+@contextmanager
+def _naming(jobs: Sequence[Job]) -> Iterator[None]:
+    """Say in an error what has been submitted before it."""
+    try:
+        yield
+    except BadInput as error:
+        if not jobs:
+            raise
+        done = ", ".join(f"{job.number} ({job.script})" for job in jobs)
+        raise BadInput(
+            f"{error}; submitted before it: {done}; nothing else is. fedmpi jobs cancel takes them back, "
+            "fedmpi jobs resume adds what is missing"
+        ) from error

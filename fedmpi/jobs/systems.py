@@ -30,6 +30,8 @@ Memory = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,8}[MG])?$")]
 
 
 class _Table(BaseModel):
+    """Values are of the field's own type; only lists are taken for tuples, which TOML does not have."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
 
@@ -42,7 +44,7 @@ class Request(_Table):
     constraint: Line = Field("", description="node features")
     memory_per_rank: Memory = Field("", description="memory of a rank with its threads, such as 2G")
     options: tuple[Line, ...] = Field(
-        (), description="further options of sbatch as they stand, such as --exclusive"
+        (), strict=False, description="further options of sbatch as they stand, such as --exclusive"
     )
 
 
@@ -65,7 +67,9 @@ class Launch(_Table):
     command: Line = Field(
         "srun -K0 -W15 --mpi=pmi2", min_length=1, description="launcher with its options, before the program"
     )
-    setup: tuple[Line, ...] = Field((), description="lines of bash before the launch, such as module load")
+    setup: tuple[Line, ...] = Field(
+        (), strict=False, description="lines of bash before the launch, such as module load"
+    )
     environment: dict[Annotated[str, StringConstraints(pattern=f"^{_ENVIRONMENT_NAME}$")], Line] = Field(
         {}, description="variables that every rank gets"
     )
@@ -145,7 +149,7 @@ def load(name: str) -> System:
             f"--system {name}: no such system{closest(name, known())} (known: {listed}; or a file)"
         )
     try:
-        system = System.model_validate(_tuples(load_toml(path, "system")))
+        system = System.model_validate(load_toml(path, "system"))
     except ValidationError as error:
         raise BadInput(f"{path}: {_explain(error)}") from error
     for option in (*system.request.options, system.node.gpu_option):
@@ -171,13 +175,6 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     return {(): "[]"}.get(value, str(value)) if isinstance(value, tuple) else str(value)
-
-
-def _tuples(value: object) -> object:
-    """Return TOML's lists as tuples, which the strict schema asks for."""
-    if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _explain(error: ValidationError) -> str:

@@ -15,7 +15,7 @@ def source(tmp_path):
     return DataSource(tmp_path / "cache", offline=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny():
     """Two synthetic clients of 40 graphs: 32 to train on, 8 held out."""
 
@@ -24,3 +24,9 @@ def tiny():
         return choose("synthetic/quick", ["algorithm=fedavg", *sizes, *overrides])
 
     return make
+
+
+def copy_parameters(client, module):
+    """Give a peer's network the parameters of a client."""
+    for slot, parameter in zip(client.model.slots, module.parameters(), strict=True):
+        parameter.data.copy_(client.row[slot.start : slot.stop].view(slot.shape))

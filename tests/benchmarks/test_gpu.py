@@ -9,7 +9,7 @@ import pytest
 from torch.autograd import DeviceType
 
 from fedmpi.benchmarks.gpu import agreement, driver, launched, plan, profile
-from fedmpi.benchmarks.gpu.part import packed, unpacked
+from fedmpi.benchmarks.gpu.part import REQUEST
 from fedmpi.cli.bench_gpu import without_paths
 from fedmpi.cli.bench_gpu_tables import BEGIN, END, placed
 from fedmpi.config.locations import find
@@ -29,7 +29,14 @@ def request_of(source):
 
 
 @pytest.fixture
-def run(tmp_path):
+def patient(monkeypatch):
+    """Let every part take ten minutes: a test asserts no time."""
+    for part in plan.LIMITS_S:
+        monkeypatch.setitem(plan.LIMITS_S, part, 600.0)
+
+
+@pytest.fixture
+def run(tmp_path, patient):
     """Return a function that runs parts and returns their records, which the file has, too."""
 
     def start(*requests):
@@ -40,9 +47,7 @@ def run(tmp_path):
     return start
 
 
-def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, monkeypatch):
-    for part in plan.LIMITS_S:
-        monkeypatch.setitem(plan.LIMITS_S, part, 600.0)  # a test asserts no time
+def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, patient):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nNothing yet.\n{END}\nafter\n")
     options = ("--device", "cpu", "--settings", "synthetic", "--repetitions", "2", "--warmup", "1")
@@ -85,49 +90,39 @@ def test_all_parts_together_take_ten_minutes_at_most(source):
 
 def test_a_request_survives_the_command_line(request_of, tmp_path):
     asked = request_of("rounds", source=DataSource(tmp_path, tmp_path / "mirror", offline=True))
-    assert unpacked(packed(asked)) == asked
-    assert unpacked(packed(request_of("rounds"))) == request_of("rounds")
+    for each in (asked, request_of("rounds")):
+        assert REQUEST.validate_json(REQUEST.dump_json(each)) == each
 
 
 def test_whole_runs_read_the_data_that_the_kit_was_given(request_of, tmp_path):
     asked = request_of("sharing", source=DataSource(tmp_path / "data", tmp_path / "mirror", offline=True))
     words = launched._command(asked, "gpu/rounds", ())
-    assert words[-5:] == ["--data", f"{tmp_path}/data", "--mirror", f"{tmp_path}/mirror", "--offline"]
+    assert words[-5:] == ["--mirror", f"{tmp_path}/mirror", "--data", f"{tmp_path}/data", "--offline"]
 
 
-def test_a_part_that_takes_too_long_keeps_its_findings_and_the_next_one_runs(run, request_of, monkeypatch):
+def test_a_part_that_is_late_fails_or_has_no_data_is_named_and_the_next_one_runs(
+    run, request_of, monkeypatch
+):
     monkeypatch.setitem(plan.LIMITS_S, "agreement", 0.3)
-    first, second = run(request_of("agreement", ""), request_of("device", ""))
-    assert (first["status"], first["reason"]) == ("timed out", "ended after 0 s")
-    assert (second["status"], second["findings"][0]["device"]) == ("complete", "cpu")
+    asked = ("agreement", ""), ("rounds", "nonsense"), ("rounds", "proteins"), ("device", "")
+    late, wrong, without, device = run(*(request_of(*each) for each in asked))
+    assert (late["status"], late["reason"]) == ("timed out", "ended after 0 s")
+    assert wrong["status"] == "failed" and "nonsense" in wrong["reason"]
+    assert without["status"] == "skipped" and "PROTEINS" in without["reason"]
+    assert (device["status"], device["findings"][0]["device"]) == ("complete", "cpu")
 
 
-def test_a_part_that_fails_is_named_and_the_next_one_runs(run, request_of):
-    first, second = run(request_of("rounds", "nonsense"), request_of("device", ""))
-    assert first["status"] == "failed"
-    assert "nonsense" in first["reason"]
-    assert second["status"] == "complete"
-
-
-def test_settings_without_data_are_skipped_with_the_reason(run, request_of):
-    (part,) = run(request_of("rounds", "proteins"))
-    assert part["status"] == "skipped"
-    assert "PROTEINS" in part["reason"]
-
-
-def test_findings_of_a_part_that_failed_later_are_kept(request_of):
-    outcome = driver.Outcome(request_of("agreement", ""), findings=[{"case": "gin", "agrees": True}])
-    outcome.errors = ["Traceback", "  CUDA error: an illegal memory access was encountered"]
-    driver._conclude(outcome, 1, False)
-    assert outcome.record()["findings"] == [{"case": "gin", "agrees": True}]
-    assert outcome.record()["reason"].startswith("CUDA error")
-
-
-def test_a_device_that_disagrees_is_named(request_of):
-    found = [{"case": "gin", "agrees": True}, {"case": "gat", "agrees": False}]
+@pytest.mark.parametrize(
+    ("code", "agrees", "expected"),
+    [(1, True, ("failed", "CUDA error: an illegal access")), (0, False, ("differs", "gat"))],
+)
+def test_a_part_keeps_its_findings_whether_it_failed_later_or_disagrees(request_of, code, agrees, expected):
+    found = [{"case": "gin", "agrees": True}, {"case": "gat", "agrees": agrees}]
     outcome = driver.Outcome(request_of("agreement", ""), findings=found)
-    driver._conclude(outcome, 0, False)
-    assert (outcome.status, outcome.reason, outcome.good) == ("differs", "gat", False)
+    outcome.errors = ["Traceback", "  CUDA error: an illegal access"]
+    driver._conclude(outcome, code, False)
+    assert (outcome.status, outcome.reason, outcome.good) == (*expected, False)
+    assert outcome.record()["findings"] == found
 
 
 def arrays(**changes):
@@ -240,7 +235,7 @@ def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
         assert line in done.stderr
 
 
-def test_without_a_gpu_the_kit_says_so(fedmpi):
+def test_without_a_gpu_the_kit_says_so(fedmpi, patient):
     import torch
 
     if torch.cuda.is_available():

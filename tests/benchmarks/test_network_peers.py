@@ -7,6 +7,7 @@ from torch_geometric.data import Batch as PygBatch
 
 from fedmpi.benchmarks.cases import choose
 from fedmpi.benchmarks.peers import Pair
+from tests.benchmarks.conftest import copy_parameters
 
 SMALL = {
     "coauthor-cs": '{ name = "synthetic-nodes", egos = { number = 60, hops = 1 } }',
@@ -21,8 +22,7 @@ def pair(request, source, world):
     options = [f"setting={request.param}", *small]
     pair = Pair(choose("peers/networks", options), source, world)
     for client, peer in zip(pair.prepared.rounds.clients.values(), pair.peer.clients, strict=True):
-        for slot, parameter in zip(client.model.slots, peer.model.parameters(), strict=True):
-            parameter.data.copy_(client.row[slot.start : slot.stop].view(slot.shape))
+        copy_parameters(client, peer.model)
     pair.peer.server = {
         name: value.clone() for name, value in pair.peer.clients[0].model.state_dict().items()
     }

@@ -11,6 +11,7 @@ from fedmpi.benchmarks.peers import Pair, compare_times, load_reference
 from fedmpi.case.schema import Case
 from fedmpi.datasets.source import DataSource
 from fedmpi.graphs.batch import Batch
+from tests.benchmarks.conftest import copy_parameters
 
 
 @pytest.fixture
@@ -37,9 +38,10 @@ def pair(make_pair):
     return make_pair()
 
 
-def copy_parameters(client, module):
-    for slot, parameter in zip(client.model.slots, module.parameters(), strict=True):
-        parameter.data.copy_(client.row[slot.start : slot.stop].view(slot.shape))
+def check_gradient(client, peer):
+    for slot, parameter in zip(client.model.slots, peer.model.parameters(), strict=True):
+        ours = client.model.gradient[slot.start : slot.stop].view(slot.shape)
+        assert (ours - parameter.grad).abs().max() <= 1e-5 * max(1.0, parameter.grad.abs().max()), slot
 
 
 def test_constants_are_those_of_a_case(reference):
@@ -102,9 +104,7 @@ def test_same_parameters_give_the_same_loss_and_gradient(make_pair, kernels):
         loss.backward()
         done = client.train_locally(pair.prepared.case, pair.prepared.rounds.algorithm, 0)
         assert done.loss == pytest.approx(loss.item(), rel=1e-5)
-        for slot, parameter in zip(client.model.slots, peer.model.parameters(), strict=True):
-            ours = client.model.gradient[slot.start : slot.stop].view(slot.shape)
-            assert (ours - parameter.grad).abs().max() <= 1e-5 * max(1.0, parameter.grad.abs().max()), slot
+        check_gradient(client, peer)
 
 
 def test_a_round_without_dropout_has_the_same_losses_and_models(tiny, source, world, reference, monkeypatch):
@@ -138,9 +138,7 @@ def test_molecules_with_several_labels_have_the_same_losses_and_gradient(world, 
     data = PygBatch.from_data_list(list(peer.train_loader.dataset))
     reference.loss_of(peer.model(data.x, data.edge_index, data.batch), data.y).backward()
     client.train_locally(pair.prepared.case, pair.prepared.rounds.algorithm, 0)
-    for slot, parameter in zip(client.model.slots, peer.model.parameters(), strict=True):
-        ours = client.model.gradient[slot.start : slot.stop].view(slot.shape)
-        assert (ours - parameter.grad).abs().max() <= 1e-5 * max(1.0, parameter.grad.abs().max()), slot
+    check_gradient(client, peer)
 
 
 def test_a_round_of_the_peer_takes_as_many_steps_on_as_many_graphs(tiny, source, world):
@@ -152,9 +150,10 @@ def test_a_round_of_the_peer_takes_as_many_steps_on_as_many_graphs(tiny, source,
     assert report.results["evaluation_flops"].all()
 
 
-def test_times_come_in_pairs(tiny, source, world):
-    case = tiny("batch_size=128")
+def test_times_come_in_pairs_and_torchs_switch_is_as_before(tiny, source, world):
+    case, before = tiny("batch_size=128"), torch.are_deterministic_algorithms_enabled()
     report = compare_times([case], source, world, repetitions=3, warmup=1)
+    assert torch.are_deterministic_algorithms_enabled() == before
     programs = {each.labels["program"]: each.figures for each in report.measurements}
     assert set(programs) == {"peer", "fedmpi", "peer / fedmpi"}
     for kind in ("wall", "cpu"):
@@ -163,14 +162,6 @@ def test_times_come_in_pairs(tiny, source, world):
         assert ratios == tuple(a / b for a, b in zip(above, below, strict=True))
         found = report.results[case.case.name][f"{kind}_ratio"]
         assert min(ratios) <= found["low"] <= found["median"] <= found["high"] <= max(ratios)
-
-
-def test_torchs_switch_is_as_before(tiny, source, world):
-    before = torch.are_deterministic_algorithms_enabled()
-    pair = Pair(tiny(), source, world)
-    pair.own_round()
-    pair.peer_round()
-    assert torch.are_deterministic_algorithms_enabled() == before
 
 
 def test_curves_within_and_outside_the_band():

@@ -6,9 +6,13 @@ import pytest
 from fedmpi.benchmarks.ranks import Run, summed_up
 
 
+def run(median, overhead_share, seconds):
+    return Run({"round_seconds": median, "overhead_share": overhead_share}, np.full(10, seconds))
+
+
 def test_gains_are_those_of_neighbours_and_of_the_fastest_tenth():
-    one = [Run((4.0, 0.4, 0.1, 0.2), np.full(10, 4.0)), Run((2.0, 0.2, 0.1, 0.2), np.full(10, 2.0))]
-    two = [Run((2.0, 0.3, 0.15, 0.2), np.full(10, 2.0)), Run((2.0, 0.3, 0.15, 0.2), np.full(10, 1.25))]
+    one = [run(4.0, 0.1, 4.0), run(2.0, 0.1, 2.0)]
+    two = [run(2.0, 0.15, 2.0), run(2.0, 0.15, 1.25)]
     report = summed_up({2: one, 3: two}, {})
     alone, beside = (each.figures for each in report.measurements)
     assert alone["gain"].values == (1.0, 1.0)

@@ -1,7 +1,7 @@
 import pytest
 
 from fedmpi.benchmarks.cases import choose
-from fedmpi.benchmarks.samples import Measurement, Samples, rates, ratios, repeat
+from fedmpi.benchmarks.samples import Measurement, Samples, in_turn, rates, ratios, repeat
 from fedmpi.errors import BadInput
 
 
@@ -23,10 +23,15 @@ def test_raw_samples_stay_beside_median_and_extremes():
 
 def test_warm_up_is_done_and_not_measured():
     calls = []
-    timing = repeat(lambda: calls.append(1), warmup=3, repetitions=5)
-    assert len(calls) == 8
-    assert len(timing.wall.values) == len(timing.cpu.values) == 5
-    assert timing.wall.unit == "s"
+    seconds = repeat(lambda: calls.append(1), warmup=3, repetitions=5)
+    assert (len(calls), len(seconds.values), seconds.unit) == (8, 5, "s")
+
+
+def test_actions_take_turns():
+    calls = []
+    actions = {name: lambda turn, name=name: calls.append(name) or turn for name in "ab"}
+    assert in_turn(actions, warmup=1, repetitions=2) == {"a": (1, 2), "b": (1, 2)}
+    assert calls == ["a", "b"] * 3
 
 
 def test_ratios_and_rates_are_those_of_pairs():

@@ -4,6 +4,7 @@ import torch
 from fedmpi.benchmarks import machine
 from fedmpi.benchmarks.roofline import GinBytes, least_seconds
 from fedmpi.benchmarks.train import measure
+from fedmpi.datasets.source import DataSource
 from fedmpi.models.flops import GraphCounts
 from fedmpi.models.options import GinOptions
 
@@ -20,8 +21,9 @@ UNITS = {
 }
 
 
-@pytest.fixture
-def report(tiny, source, world):
+@pytest.fixture(scope="module")
+def report(tiny, world, tmp_path_factory):
+    source = DataSource(tmp_path_factory.mktemp("cache"), offline=True)
     return measure(tiny(), source, world, repetitions=2, warmup=1)
 
 

@@ -8,14 +8,36 @@ import pytest
 
 from tests.cli.test_bench import COUNTS, as_json
 
-TINY = ["--parameters", "100,200", "--clients", "4,8,12", "--dropouts", "0,30"]
+TINY = ["--parameters", "100,200", "--clients", "8,12,40", "--dropouts", "0,30"]
+
+
+def check_totals(report):
+    """A report has every setting, and its phases make up the total."""
+    assert {each["protocol"] for each in report["measurements"]} == {"secagg", "secagg+", "lightsecagg"}
+    assert len(report["measurements"]) == 3 * 2 * 3 * 2
+    for figures in (each["figures"] for each in report["measurements"]):
+        parts = [figures[f"{name}_seconds"]["samples"] for name in ("offline", "upload", "recovery")]
+        totals = [sum(turn) for turn in zip(*parts, strict=True)]
+        assert figures["total_seconds"]["samples"] == pytest.approx(totals)
+
+
+def check_fits(report):
+    """Costs of every protocol grow as they must."""
+    rings = "secagg+ is secagg for 8, 12 clients at 0 % dropouts; 8, 12, 40 cl"
+    assert report["statements"][0].startswith(rings)
+    found = {(each["protocol"], each["quantity"]): each for each in report["results"]["fits"]}
+    assert len(found) == 12
+    growth = found["secagg", "offline bytes of a client"]["exponents"]
+    assert growth["N"][0] == pytest.approx(1, abs=0.1)
+    assert growth["d"][0] == pytest.approx(0, abs=1e-6)
+    assert found["secagg", "online bytes of a client"]["formula_error"] < 0.01
 
 
 def test_a_report_is_printed_fitted_again_and_drawn(fedmpi, tmp_path):
-    done = fedmpi("bench", "secure", *TINY, *COUNTS, "--json")
+    done = fedmpi("bench", "secure", *TINY, "--repetitions", "2", "--warmup", "0", "--json")
     report = as_json(done)
-    assert {each["protocol"] for each in report["measurements"]} == {"secagg", "secagg+", "lightsecagg"}
-    assert len(report["measurements"]) == 3 * 2 * 3 * 2
+    check_totals(report)
+    check_fits(report)
     (tmp_path / "report.json").write_text(done.stdout)
     drawn = fedmpi("bench", "secure", "--from", tmp_path / "report.json", "--image", tmp_path / "secure.svg")
     assert drawn.returncode == 0, drawn.stderr

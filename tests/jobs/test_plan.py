@@ -13,16 +13,28 @@ from fedmpi.jobs import estimate, plan, systems
 from fedmpi.jobs.cases import Item, num_clients, survey
 from fedmpi.jobs.estimate import Estimate, _of_egos, round_gflop
 
-SUITE = """
+MADE = '{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }'
+SUITE = f"""
 name = "mine"
 [case]
-dataset = { name = "synthetic", synthetic = { domains = 3, graphs = 40 } }
+dataset = {MADE}
 partition = "per-dataset"
 rounds = 100
 [matrix]
 seed = [1, 2, 3, 4]
 algorithm = ["fedavg", "gcfl"]
 """
+
+
+def suite_on(dataset, partition="per-dataset"):
+    """Return the suite above on another dataset, with another partition."""
+    part = partition if partition.startswith("{") else f'"{partition}"'
+    return SUITE.replace(MADE, f'"{dataset}"').replace('"per-dataset"', part)
+
+
+def with_setting(line):
+    """Return the suite above with one more setting."""
+    return SUITE.replace("rounds = 100", f"rounds = 100\n{line}")
 
 
 @pytest.fixture
@@ -50,9 +62,9 @@ def test_short_cases_share_tasks(make):
 
 
 def test_a_server_that_hosts_clients_needs_no_rank_of_its_own(make):
-    (batch,) = make(SUITE.replace("rounds = 100", 'rounds = 100\nserver = "shared"')).batches
+    (batch,) = make(with_setting('server = "shared"')).batches
     assert (batch.ranks, batch.idle()) == (3, [])
-    (batch,) = make(SUITE.replace("rounds = 100", 'rounds = 100\nserver = "shared"'), ranks=4).batches
+    (batch,) = make(with_setting('server = "shared"'), ranks=4).batches
     assert len(batch.idle()) == 8
 
 
@@ -121,10 +133,10 @@ def test_cases_of_different_shape_are_batches_of_their_own(make):
             SUITE,
             "a task takes about 15 minutes, longer than 3 attempts of 2 minutes",
         ),
-        ({}, SUITE.replace("rounds = 100", 'rounds = 100\ndevice = "cuda"'), "this system has no GPUs"),
+        ({}, with_setting('device = "cuda"'), "this system has no GPUs"),
         (
             {},
-            SUITE.replace("rounds = 100", "rounds = 100\nthreads = 8"),
+            with_setting("threads = 8"),
             "threads = 8, but a node of this system",
         ),
     ],
@@ -142,7 +154,7 @@ def test_a_long_task_is_cut_at_the_limit_and_goes_on(make):
 
 
 def test_gpus_are_asked_for_where_cases_want_them(make):
-    text = SUITE.replace("rounds = 100", 'rounds = 100\ndevice = "cuda"')
+    text = with_setting('device = "cuda"')
     (batch,) = make(text, change=("cores = 4", "cores = 4\ngpus = 8")).batches
     assert batch.gpus == 4  # no more than ranks
 
@@ -156,8 +168,7 @@ def test_complete_cases_are_not_planned(fedmpi, tiny_suite, tmp_path, system):
 
 
 def test_an_unknown_dataset_has_no_estimate_and_asks_for_the_longest_time(make):
-    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"OTHER"')
-    (batch,) = make(text).batches
+    (batch,) = make(suite_on("OTHER")).batches
     assert math.isnan(batch.estimates[0].seconds)
     assert batch.minutes == 60
 
@@ -200,9 +211,12 @@ def test_a_measured_pace_is_scaled_by_the_busiest_ranks_clients(here):
     assert estimate.Paces([item]).estimate(item, 4, model) == Estimate(7.0 + 60 * 0.5 / 3, "record")
 
 
-@pytest.mark.parametrize("change", ["seed=9", "rounds=3", "checkpoint_seconds=5", "link.megabits=10"])
-def test_a_pilot_that_differs_in_seed_or_rounds_is_a_like_case(fedmpi, tiny_suite, tmp_path, change):
-    fedmpi("run", tiny_suite, "--out", "earlier", "--set", change, "--case", "fedavg")
+def test_a_pilot_that_differs_in_seed_rounds_checkpoints_and_link_is_a_like_case(
+    fedmpi, tiny_suite, tmp_path
+):
+    changes = ("seed=9", "rounds=3", "checkpoint_seconds=5", "link.megabits=10")
+    settings = [word for change in changes for word in ("--set", change)]
+    fedmpi("run", tiny_suite, "--out", "earlier", *settings, "--case", "fedavg")
     items = survey(read(tiny_suite), tmp_path / "new")
     origins = [
         estimate.Paces(items, [tmp_path / "earlier"]).estimate(i, 1, systems.Model()).origin for i in items
@@ -226,8 +240,7 @@ def test_a_folder_without_records_is_refused(fedmpi, tiny_suite, system):
 
 
 def test_the_models_flop_are_those_of_the_known_counts(here):
-    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"PROTEINS"')
-    item = item_of(text.replace('"per-dataset"', '{ name = "chunks", clients = 10 }'))
+    item = item_of(suite_on("PROTEINS", '{ name = "chunks", clients = 10 }'))
     # Recorded by a run: 5.119e9 model_flops and 0.476e9 evaluation_flops in every round.
     assert estimate.round_gflop(item.case) == pytest.approx(5.119 + 0.476, rel=0.02)
 
@@ -237,8 +250,7 @@ def test_the_models_flop_are_those_of_the_known_counts(here):
     [("ditto", 2, 1), ("apfl", 2, 1), ("fedrep", 10 + 1, 1), ("q-fedavg", 1, 1 + 0.8 / 0.2)],
 )
 def test_personal_models_and_losses_at_the_received_model_are_counted(here, algorithm, trained, evaluated):
-    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"PROTEINS"')
-    text = text.replace('"per-dataset"', '{ name = "chunks", clients = 10 }')
+    text = suite_on("PROTEINS", '{ name = "chunks", clients = 10 }')
     plain = item_of(text).case
     other = item_of(text.replace('["fedavg", "gcfl"]', f'["{algorithm}"]')).case
     assert other.algorithm.name == algorithm
@@ -248,8 +260,7 @@ def test_personal_models_and_losses_at_the_received_model_are_counted(here, algo
 
 
 def test_both_passes_over_a_part_of_a_graph_take_all_of_its_nodes(here):
-    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"Cora"')
-    text = text.replace('"per-dataset"', '{ name = "iid", clients = 10 }')
+    text = suite_on("Cora", '{ name = "iid", clients = 10 }')
     gflop = estimate.round_gflop(item_of(text).case)
     # GIN of 1,433 columns, 64 wide, three layers: products of all 2,708 nodes, once forward, twice backward
     first, layers = 2 * 2708 * 1433 * 64, 3 * 2 * 2 * 2708 * 64 * 64
@@ -257,8 +268,7 @@ def test_both_passes_over_a_part_of_a_graph_take_all_of_its_nodes(here):
 
 
 def test_the_phase_in_which_clients_mend_their_parts_is_counted_once(here):
-    text = SUITE.replace('{ name = "synthetic", synthetic = { domains = 3, graphs = 40 } }', '"Cora"')
-    text = text.replace('"per-dataset"', '{ name = "louvain", clients = 10, parts = "20/40/40" }')
+    text = suite_on("Cora", '{ name = "louvain", clients = 10, parts = "20/40/40" }')
     plain = item_of(text)
     mended = item_of(text.replace('["fedavg", "gcfl"]', '["fedsage-plus"]'))
     assert estimate.preparation_gflop(plain.case) == 0

@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,16 +33,7 @@ from tests.slurm.processes import children, end, start_time
 
 PACKAGES = "apt-get install -y --no-install-recommends slurm-wlm munge"
 PROGRAMS = (
-    "munged",
-    "munge",
-    "slurmctld",
-    "slurmd",
-    "sbatch",
-    "squeue",
-    "scontrol",
-    "scancel",
-    "sinfo",
-    "srun",
+    *("munged", "munge", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo", "srun"),
 )
 WAIT_S = 60.0
 _PR_SET_PDEATHSIG = 1
@@ -233,25 +225,17 @@ class Cluster:
 
     def steps(self, job: str = "") -> list[int]:
         """Return the slurmstepd's of this cluster (those that have one of its logs open), of one job or all."""
-        found = []
-        for path in Path("/proc").iterdir():
-            if path.name.isdigit() and self._is_step(int(path.name)):
-                with suppress(OSError):
-                    files = [os.readlink(link) for link in (path / "fd").iterdir()]
-                    mine = any(file.startswith(f"{self.folder}/log/slurmd.") for file in files)
-                    if mine and f"[{job}" in (path / "cmdline").read_text():
-                        found.append(int(path.name))
-        return found
+
+        def mine(path: Path) -> bool:
+            files = [os.readlink(link) for link in (path / "fd").iterdir()]
+            own = any(file.startswith(f"{self.folder}/log/slurmd.") for file in files)
+            return own and f"[{job}" in (path / "cmdline").read_text()
+
+        return _processes(lambda path: self._is_step(int(path.name)) and mine(path))
 
     def scripts(self) -> list[int]:
         """Return the processes of job scripts of this cluster."""
-        found = []
-        for path in Path("/proc").iterdir():
-            if path.name.isdigit():
-                with suppress(OSError):
-                    if f"{self.folder}/state/spool." in (path / "cmdline").read_text():
-                        found.append(int(path.name))
-        return found
+        return _processes(lambda path: f"{self.folder}/state/spool." in (path / "cmdline").read_text())
 
     @classmethod
     def at(cls, folder: Path) -> Cluster:
@@ -262,6 +246,15 @@ class Cluster:
             cluster.links = Links(cluster.names(), facts["net"], facts["tag"])
         cluster.daemons = {name: tuple(process) for name, process in facts["daemons"].items()}
         return cluster
+
+
+def _processes(chosen: Callable[[Path], bool]) -> list[int]:
+    """Return the processes whose folder in /proc fits, as far as they live long enough to say so."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found += [int(path.name)] if chosen(path) else []
+    return found
 
 
 def _free_ports(count: int) -> int:

@@ -77,7 +77,7 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_
 
 def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
     (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 250"))
-    arguments = [
+    options = (
         "--system",
         "virtual.toml",
         "--ranks",
@@ -86,16 +86,15 @@ def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_s
         "algorithm=fedavg",
         "--out",
         tmp_path / "runs",
-    ]
-    fedmpi("jobs", "submit", "long.toml", *arguments)
+    )
+    fedmpi("jobs", "submit", "long.toml", *options)
     folder = tmp_path / "runs" / "fedavg"
     wait_for(lambda: rounds_of(folder) > 3, 300, "the case runs")
     task = json.loads(fedmpi("jobs", "status", tmp_path / "runs", "--json").stdout)[0]["task"]
     node = slurm.command("squeue", "-h", "-j", task, "-o", "%B").stdout.strip()
-    slurm.command("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-    slurm.command(
-        "scontrol", "update", f"nodename={node}", "state=resume", check=False
-    )  # it may be back already
+    change = ("scontrol", "update", f"nodename={node}")
+    slurm.command(*change, "state=down", "reason=test")
+    slurm.command(*change, "state=resume", check=False)  # it may be back already
     drain(slurm, 900)
     run = load_run(folder)
     assert (run.status, len(run.attempts)) == ("complete", 2)

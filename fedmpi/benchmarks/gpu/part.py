@@ -10,13 +10,16 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from fedmpi.benchmarks.gpu.plan import Request, Skipped
 from fedmpi.comm import launch
-from fedmpi.datasets.source import DataSource
 from fedmpi.errors import FedmpiError
+
+REQUEST = TypeAdapter(Request)
+"""How a request is an argument of the command line."""
 
 MARK = "fedmpi-part "
 """What a line begins with that is meant for the driver."""
@@ -33,24 +36,9 @@ _CODE = {
 }
 
 
-def packed(request: Request) -> str:
-    """Return a request as an argument of the command line."""
-    source = {name: value and str(value) for name, value in vars(request.source).items()}
-    return json.dumps({**vars(request), "source": {**source, "offline": request.source.offline}})
-
-
-def unpacked(text: str) -> Request:
-    """Return the request that `packed` made a text of."""
-    values = json.loads(text)
-    places = values.pop("source")
-    mirror = places.pop("mirror")
-    source = DataSource(Path(places.pop("cache")), mirror and Path(mirror), **places)
-    return Request(**values, source=source)
-
-
 def main() -> int:
     """Do the part that the only argument asks for; return the exit code."""
-    request = unpacked(sys.argv[1])
+    request = REQUEST.validate_json(sys.argv[1])
     launch.set_defaults(1)
     module, name = _CODE[request.part].split(":")
     try:
@@ -61,7 +49,7 @@ def main() -> int:
     except Skipped as skipped:
         _tell({"skipped": str(skipped)})
     except FedmpiError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write("\n".join([*getattr(error, "__notes__", ()), f"{error}\n"]))
         return error.exit_code
     return 0
 

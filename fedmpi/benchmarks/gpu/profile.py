@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,9 +11,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from fedmpi.benchmarks.gpu.plan import PEER_PROFILED, Request
 from fedmpi.benchmarks.gpu.rounds import checked_case
-from fedmpi.benchmarks.machine import synchronise
+from fedmpi.benchmarks.machine import times
 from fedmpi.benchmarks.peers import Pair
-from fedmpi.clock import Stopwatch
 from fedmpi.comm.start import load_world
 
 _WARMUP = {"fedmpi": 12, "peer": 2}
@@ -29,14 +28,13 @@ _COPIES = ("Memcpy", "Memset")
 def findings(request: Request) -> Iterator[Mapping[str, Any]]:
     """Yield counts and shares of one round, of fedmpi and, where it has few enough operators, of the peer."""
     pair = Pair(checked_case(request), request.source, load_world().World())
-    device = pair.prepared.rounds.states.device
     actions: dict[str, Callable[[], object]] = {"fedmpi": pair.own_round}
     if request.setting in PEER_PROFILED:
         actions["peer"] = pair.peer_round
     for program, action in actions.items():
         for _ in range(_WARMUP[program]):
             action()
-        yield {"setting": request.setting, "program": program, **_profiled(action, device)}
+        yield {"setting": request.setting, "program": program, **_profiled(action, pair.prepared.device)}
 
 
 def _profiled(action: Callable[[], object], device: torch.device) -> dict[str, Any]:
@@ -44,13 +42,9 @@ def _profiled(action: Callable[[], object], device: torch.device) -> dict[str, A
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
-    synchronise(device)
     with profile(activities=activities) as profiler:
-        watch = Stopwatch()
-        action()
-        synchronise(device)
-        wall = watch.wall
-    return counts(profiler.key_averages(), wall)
+        seconds = times(action, device)
+    return counts(profiler.key_averages(), seconds["wall_seconds"])
 
 
 def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
@@ -71,7 +65,8 @@ def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
         `copies`, of `synchronisations` of the host; `launch_share` and `device_share` of the time in which
         the host launched and in which a kernel ran.
     """
-    on_device = [each for each in events if each.device_type == DeviceType.CUDA and not _is_label(each)]
+    # a label names a stretch of time, such as an optimizer's step, and is no kernel
+    on_device = [e for e in events if e.device_type == DeviceType.CUDA and not e.is_user_annotation]
     host = [each for each in events if each.device_type == DeviceType.CPU]
     kernels = [each for each in on_device if not each.key.startswith(_COPIES)]
     launches = [each for each in host if each.key.startswith(_LAUNCHES)]
@@ -87,10 +82,5 @@ def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
     }
 
 
-def _is_label(event: Any) -> bool:
-    """Return whether an event names a stretch of time, such as an optimizer's step, and is no kernel."""
-    return bool(event.is_user_annotation)
-
-
-def _total(events: Iterator[Any] | Sequence[Any]) -> int:
+def _total(events: Iterable[Any]) -> int:
     return sum(each.count for each in events)

@@ -79,7 +79,7 @@ def _alone(pair: Pair) -> Mapping[str, float]:
     `clients` is the clients' training, a part of `train`: with grouped kernels from the first step to the
     last as the device's clock has them.
     """
-    device, rows = pair.prepared.rounds.states.device, []
+    device, rows = pair.prepared.device, []
     for _ in range(_ALONE):
         synchronise(device)
         watch = Stopwatch()
