@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 
@@ -17,14 +16,10 @@ def seconds_of(stamp: str) -> float:
     return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
 
 
-@dataclass
 class Stopwatch:
     """Time since it was made or last restarted: `wall` and this process's `cpu`, in seconds."""
 
-    _wall: float = 0.0
-    _cpu: float = 0.0
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:

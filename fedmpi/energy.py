@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 POWERCAP = Path("/sys/class/powercap")
 """Where Linux shows RAPL."""
@@ -18,21 +18,6 @@ _ABSENT = "not available"
 
 _GPU_TICK_S = 0.1
 """Seconds between two readings of a GPU, at the least."""
-
-
-class Counter(Protocol):
-    """A counter of energy, with the name of what it counts."""
-
-    name: str
-
-    def joules(self) -> float:
-        """Return the joules since it was made.
-
-        Raises
-        ------
-        OSError
-            It can no longer be read.
-        """
 
 
 class RaplDomain:
@@ -62,7 +47,13 @@ class RaplDomain:
         return int(os.pread(self._file.fileno(), 64, 0))
 
     def joules(self) -> float:
-        """See `Counter`."""
+        """Return the joules since it was made.
+
+        Raises
+        ------
+        OSError
+            It can no longer be read.
+        """
         now = self._read()
         used = now - self._last
         self._total += used if used >= 0 else used + self._range
@@ -86,7 +77,7 @@ class Gpu:
         return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
 
     def joules(self) -> float:
-        """See `Counter`."""
+        """See `RaplDomain.joules`."""
         try:
             if time.monotonic() - self._read_at >= _GPU_TICK_S:
                 self._last = self._read()
@@ -99,7 +90,7 @@ class Gpu:
 class Counters:
     """Counters of one kind on this machine; without any, `reason` says why."""
 
-    parts: Sequence[Counter]
+    parts: Sequence[RaplDomain | Gpu]
     reason: str = ""
 
     def __bool__(self) -> bool:

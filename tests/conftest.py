@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,11 +22,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would e
 
 def pytest_addoption(parser):
     parser.addoption("--fuzz-examples", type=int, default=0, help="inputs per test of tests/fuzz, new ones")
+    parser.addoption("--kills", type=int, default=0, help="random kills of tests/mpi/test_kill.py")
     parser.addoption("--fuzz-keep", default="", help="folder that inputs which fail are copied into")
 
 
 LONG = ("mpi", "slurm", "cli", "benchmarks", "comm")
 """Folders of tests that take seconds each, the longest first."""
+
+FIRST = "tests/mpi/test_sessions.py::test_session_of_one_rank"
+"""What the other sessions wait for."""
 
 SINGLY = tuple(f"tests/mpi/test_{name}.py" for name in ("checkpoints", "extend", "kill", "sessions"))
 
@@ -35,7 +38,12 @@ SINGLY = tuple(f"tests/mpi/test_{name}.py" for name in ("checkpoints", "extend",
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Put long tests first, so that all workers end together."""
-    items.sort(key=lambda item: (*LONG, _folder(item.nodeid)).index(_folder(item.nodeid)))
+    items.sort(
+        key=lambda item: (
+            not item.nodeid.startswith(FIRST),
+            (*LONG, _folder(item.nodeid)).index(_folder(item.nodeid)),
+        )
+    )
 
 
 def pytest_collection_finish():
@@ -97,15 +105,6 @@ def real_data():
         pytest.skip("FEDMPI_MIRROR is not set: real datasets not at hand")
 
 
-@dataclass(frozen=True)
-class Done:
-    """A finished command."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
 def fedmpi(tmp_path, monkeypatch, capfd):
     """Return a function that runs a command line in this process, in an empty folder.
@@ -120,7 +119,7 @@ def fedmpi(tmp_path, monkeypatch, capfd):
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capfd.readouterr()
-        return Done(int(ended.value.code or 0), out, err)
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out, err)
 
     return run
 

@@ -11,44 +11,36 @@ from fedmpi import energy
 
 @pytest.fixture
 def powercap(tmp_path):
-    """Return a function that makes a domain, or sets its counter."""
+    """Return a function that makes domains, or sets their counters: ``number="name microjoules"``."""
 
-    def write(domain, name, microjoules, largest=1000):
-        folder = tmp_path / domain
-        folder.mkdir(exist_ok=True)
-        for file, text in (("name", name), ("energy_uj", microjoules), ("max_energy_range_uj", largest)):
-            (folder / file).write_text(f"{text}\n")
+    def write(**counters):
+        for number, text in counters.items():
+            folder = tmp_path / f"intel-rapl:{number.strip('_').replace('_', ':')}"
+            folder.mkdir(exist_ok=True)
+            files = dict(zip(("name", "energy_uj"), text.split(), strict=True), max_energy_range_uj="1000")
+            for file, content in files.items():
+                (folder / file).write_text(f"{content}\n")
 
     write.folder = tmp_path
     return write
 
 
 def test_packages_and_their_memory_are_added(powercap):
-    powercap("intel-rapl:0", "package-0", 100)
-    powercap("intel-rapl:0:0", "core", 50)
-    powercap("intel-rapl:0:1", "dram", 10)
-    powercap("intel-rapl:1", "package-1", 7)
-    powercap("intel-rapl:2", "psys", 500)
-    powercap("intel-rapl-mmio:0", "package-0", 100)
+    powercap(_0="package-0 100", _0_0="core 50", _0_1="dram 10", _1="package-1 7", _2="psys 500")
+    (powercap.folder / "intel-rapl:0").with_name("intel-rapl-mmio:0").symlink_to("intel-rapl:0")
     found = energy.host(powercap.folder)
     assert found.describe() == "package-0, dram, package-1"
     assert found.joules() == 0.0
-    powercap("intel-rapl:0", "package-0", 400)
-    powercap("intel-rapl:0:0", "core", 150)
-    powercap("intel-rapl:0:1", "dram", 30)
-    powercap("intel-rapl:1", "package-1", 8)
+    powercap(_0="package-0 400", _0_0="core 150", _0_1="dram 30", _1="package-1 8")
     assert found.joules() == pytest.approx(321e-6)
 
 
 def test_a_counter_that_starts_again_from_zero_goes_on(powercap):
-    powercap("intel-rapl:0", "package-0", 900)
+    powercap(_0="package-0 900")
     found = energy.host(powercap.folder)
-    powercap("intel-rapl:0", "package-0", 200)
-    assert found.joules() == pytest.approx(300e-6)
-    powercap("intel-rapl:0", "package-0", 950)
-    assert found.joules() == pytest.approx(1050e-6)
-    powercap("intel-rapl:0", "package-0", 0)
-    assert found.joules() == pytest.approx(1100e-6)
+    for microjoules, joules in ((200, 300e-6), (950, 1050e-6), (0, 1100e-6)):
+        powercap(_0=f"package-0 {microjoules}")
+        assert found.joules() == pytest.approx(joules)
 
 
 def test_without_rapl_it_is_not_available(tmp_path):
@@ -57,8 +49,7 @@ def test_without_rapl_it_is_not_available(tmp_path):
 
 
 def test_one_counter_that_may_not_be_read_makes_all_unavailable(powercap, monkeypatch):
-    powercap("intel-rapl:0", "package-0", 1)
-    powercap("intel-rapl:1", "package-1", 1)
+    powercap(_0="package-0 1", _1="package-1 1")
     original = energy.RaplDomain
 
     def refuse(folder):
@@ -71,11 +62,11 @@ def test_one_counter_that_may_not_be_read_makes_all_unavailable(powercap, monkey
 
 
 def test_a_counter_that_fails_later_gives_nan_from_then_on(powercap):
-    powercap("intel-rapl:0", "package-0", 1)
+    powercap(_0="package-0 1")
     found = energy.host(powercap.folder)
     (powercap.folder / "intel-rapl:0" / "energy_uj").write_text("")
     assert math.isnan(found.joules())
-    powercap("intel-rapl:0", "package-0", 5)
+    powercap(_0="package-0 5")
     assert math.isnan(found.joules())
 
 

@@ -71,7 +71,8 @@ class Clustered(Algorithm):
 
     def decide(self, server: Server) -> Conversation:
         """Cut the groups in two that meet Eq. 5 and Eq. 4."""
-        longest = longest_update(server.group, server.reports["delta_norm"])
+        longest = np.zeros(len(server.group))  # of each group's updates, 0 where none
+        np.maximum.at(longest, server.group, np.nan_to_num(server.reports["delta_norm"]))
         candidates = self.candidates(server, longest)
         means = yield server.means(candidates, weighted=self.options.criterion == "weighted")
         norms = {group: float(np.sqrt(np.sum(np.square(means[group])))) for group in sorted(means)}
@@ -132,13 +133,6 @@ def _record_norms(server: Server, norms: Mapping[int, float], longest: Floats) -
         mean[server.group == group] = norm
     server.record("delta_mean", mean)
     server.record("delta_max", longest[server.group])
-
-
-def longest_update(group: Ints, delta_norm: Floats) -> Floats:
-    """Return the largest norm of each group's updates, float64 [clients] by group number; 0 where none."""
-    longest = np.zeros(len(group))
-    np.maximum.at(longest, group, np.nan_to_num(delta_norm))
-    return longest
 
 
 def minimum_cut(weights: Floats) -> tuple[Ints, Ints]:

@@ -32,8 +32,7 @@ from pydantic import Field
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.algorithms.program import Offers, Preparing
-from fedmpi.models.generator import Generator
-from fedmpi.models.neighgen_flops import NeighGenFlops
+from fedmpi.models.generator import Generator, NeighGenFlops
 
 Width = Annotated[int, Field(ge=1, le=16384)]
 

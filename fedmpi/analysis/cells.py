@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,22 +25,6 @@ Float = npt.NDArray[np.float64]
 Config = Mapping[str, Any]
 
 
-class Record(Protocol):
-    """What a cell needs of each of its runs."""
-
-    @property
-    def folder(self) -> Path:
-        """Where it is kept."""
-
-    @property
-    def clients(self) -> tuple[str, ...]:
-        """Names of the clients."""
-
-    @property
-    def headline(self) -> Metric:
-        """The metric by which it is judged first."""
-
-
 class Configured(Protocol):
     """What has a configuration."""
 
@@ -50,7 +33,8 @@ class Configured(Protocol):
         """Its settings."""
 
 
-RecordT = TypeVar("RecordT", bound=Record)
+RecordT = TypeVar("RecordT")
+"""A run, or what is kept of one: both have a folder, clients and a headline."""
 ConfiguredT = TypeVar("ConfiguredT", bound=Configured)
 Item = TypeVar("Item")
 Mark = TypeVar("Mark")
@@ -104,15 +88,15 @@ class Cell(Generic[RecordT]):
     @property
     def clients(self) -> tuple[str, ...]:
         """The clients' names, the same for every seed."""
-        return self.first.clients
+        return cast(tuple[str, ...], self.first.clients)
 
     @property
     def metric(self) -> Metric:
         """The headline of the runs."""
-        return self.first.headline
+        return cast(Metric, self.first.headline)
 
     @property
-    def first(self) -> RecordT:
+    def first(self) -> Any:
         """The run of the first seed."""
         return next(iter(self.runs.values()))
 

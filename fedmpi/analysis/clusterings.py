@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +28,7 @@ from fedmpi.heterogeneity.clusters import (
 )
 from fedmpi.heterogeneity.distances import WalkOptions
 from fedmpi.store.reader import Run
+from fedmpi.store.schema import canonical_json
 
 Int = npt.NDArray[np.int64]
 
@@ -113,7 +112,7 @@ class TableMaker:
     def __init__(self, source: DataSource, options: WalkOptions) -> None:
         self.options = options
         self._source = source
-        self._made: dict[str, ClientTables] = {}
+        self._made: dict[object, ClientTables] = {}
 
     def of(self, run: Run) -> ClientTables:
         """Return the heterogeneity between and within the run's clients.
@@ -124,39 +123,28 @@ class TableMaker:
             The record has no partition, the data at hand are not those of the run, or its clients hold
             nodes or edges.
         """
-        clients = held(run)
-        mark = hashlib.sha256(json.dumps(run.config["dataset"], sort_keys=True).encode())
-        for client in clients:
-            mark.update(f"{client.dataset}:{len(client.graphs)}:".encode())
-            mark.update(np.ascontiguousarray(client.graphs, "<i8").data)
-        key = mark.hexdigest()
+        clients = _held(run)
+        graphs = tuple((client.dataset, client.graphs.tobytes()) for client in clients)
+        key = canonical_json(run.config["dataset"]), graphs
         if key not in self._made:
             raws = datasets_of(run, self._source)
-            _refuse_parts_of_graphs(run, raws)
+            for raw in raws:
+                if raw.places is not None and raw.graph_classes is None:
+                    held_there = f"its clients hold {raw.examples}s of {raw.name}; leave it out"
+                    raise BadInput(f"{run.folder}: distances are those of graphs, {held_there}")
             self._made[key] = client_tables(clients, raws, self.options, _options(run).features)
         return self._made[key]
 
 
-def _refuse_parts_of_graphs(run: Run, raws: Sequence[RawGraphs]) -> None:
-    """Raise BadInput where the clients of a run hold nodes or edges, between which there are no distances."""
-    for raw in raws:
-        if raw.places is not None and raw.graph_classes is None:
-            held_there = f"its clients hold {raw.examples}s of {raw.name}; leave it out"
-            raise BadInput(f"{run.folder}: distances are those of graphs, {held_there}")
-
-
-def held(run: Run) -> tuple[HeldGraphs, ...]:
+def _held(run: Run) -> tuple[HeldGraphs, ...]:
     """Return the graphs of each client, from the record: training, validation and test."""
     stored = run.partition
     if "train_index" not in stored:
         raise BadInput(f"{run.folder}: the record does not say which graphs its clients hold")
-    clients = []
-    parts = [
-        np.split(stored[f"{part}_index"], stored[f"{part}_ptr"][1:-1]) for part in ("train", "val", "test")
-    ]
-    for dataset, *graphs in zip(stored["dataset_index"].tolist(), *parts, strict=True):
-        clients.append(HeldGraphs(dataset, np.concatenate(graphs)))
-    return tuple(clients)
+    names = ("train", "val", "test")
+    parts = [np.split(stored[f"{part}_index"], stored[f"{part}_ptr"][1:-1]) for part in names]
+    places = zip(stored["dataset_index"].tolist(), *parts, strict=True)
+    return tuple(HeldGraphs(dataset, np.concatenate(graphs)) for dataset, *graphs in places)
 
 
 def _options(run: Run) -> DatasetOptions:

@@ -31,16 +31,18 @@ def by_round(run: Run) -> Cost:
 
 def figures(run: Run) -> dict[str, float]:
     """Return what a run cost by name."""
-    cost, executed, by_phase = by_round(run), _total(run, "executed_flops"), phases(run)
+    cost, executed = by_round(run), _total(run, "executed_flops")
+    slowest = by_name(run, "phase_seconds", lambda seconds: seconds.max(axis=1, initial=0.0).sum(axis=0))
+    of_ranks = by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=(0, 1)))
     work = math.nan if is_together(run.config) else float(cost.model_flops.sum())
-    busy = sum(seconds for name, (_, seconds) in by_phase.items() if name in _BUSY) or math.nan
+    busy = sum(of_ranks.get(name, 0.0) for name in _BUSY) or math.nan
     peaks = [attempt.measurements["peak_host_bytes"].max(initial=0) for attempt in run.attempts]
     return {
         "total_seconds": float(cost.seconds.sum()),
         "round_seconds_median": float(np.median(cost.seconds)) if len(cost.seconds) else math.nan,
         "overhead_seconds_median": _overhead(run),
         "repeated_rounds": sum(attempt.rounds_written for attempt in run.attempts) - run.rounds_completed,
-        **{f"{name}_seconds": slowest for name, (slowest, _) in by_phase.items()},
+        **{f"{name}_seconds": seconds for name, seconds in slowest.items()},
         "cpu_seconds": _total(run, "cpu_seconds"),
         "model_gflop": work / 1e9,
         "executed_gflop": executed / 1e9,
@@ -73,15 +75,8 @@ def secure_steps(run: Run) -> dict[str, tuple[float, float]]:
 _BUSY = ("train", "evaluate")
 
 
-def phases(run: Run) -> dict[str, tuple[float, float]]:
-    """Return seconds by phase over all rounds: of the slowest rank of each, and of all ranks together."""
-    slowest = by_name(run, "phase_seconds", lambda seconds: seconds.max(axis=1, initial=0.0).sum(axis=0))
-    total = by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=(0, 1)))
-    return {name: (slowest[name], total[name]) for name in slowest}
-
-
 def by_name(run: Run, measurement: str, take: Callable[[Array], Array]) -> dict[str, float]:
-    """Return sums over attempts of a measurement by phase or by collective.
+    """Return sums over the attempts that have a measurement, by phase or by collective.
 
     Parameters
     ----------
@@ -89,8 +84,8 @@ def by_name(run: Run, measurement: str, take: Callable[[Array], Array]) -> dict[
         Returns what counts of an attempt's kept rounds [rounds, ranks, names], by name.
     """
     found: dict[str, float] = {}
-    for attempt, kept in run.kept_rounds():
-        names = attempt.phases if measurement == "phase_seconds" else attempt.collectives
+    for attempt, kept in _with(run, measurement):
+        names = attempt.phases if measurement.startswith("phase") else attempt.collectives
         for name, value in zip(names, take(attempt.measurements[measurement][kept]), strict=True):
             found[name] = found.get(name, 0.0) + float(value)
     return found
@@ -124,15 +119,6 @@ def round_ends(run: Run) -> Array:
     return ends
 
 
-def evaluation_seconds(run: Run) -> Array:
-    """Return the seconds that the slowest rank evaluated in each recorded round [R]."""
-    seconds = np.zeros(run.rounds_completed)
-    for attempt, kept in run.kept_rounds():
-        of_ranks = attempt.measurements["phase_seconds"][kept][:, :, attempt.phases.index("evaluate")]
-        seconds[kept + attempt.first_round] = of_ranks.max(axis=1, initial=0.0)
-    return seconds
-
-
 _PARTS = (HOST_ENERGY[0].name, DEVICE_ENERGY[0].name)
 _BY_PHASE = HOST_ENERGY[1].name
 
@@ -158,12 +144,7 @@ def joules_by_round(run: Run) -> Array | None:
 
 def joules_by_phase(run: Run) -> dict[str, float]:
     """Return the joules of processors and memory by phase of the ranks that read them, over all rounds."""
-    found: dict[str, float] = {}
-    for attempt, kept in _with(run, _BY_PHASE):
-        rounds = _over_ranks(attempt.measurements[_BY_PHASE][kept])
-        for name, joules in zip(attempt.phases, rounds.sum(axis=0), strict=True):
-            found[name] = found.get(name, 0.0) + float(joules)
-    return found
+    return by_name(run, _BY_PHASE, lambda joules: _over_ranks(joules).sum(axis=0))
 
 
 def _parts(run: Run) -> dict[str, Array]:

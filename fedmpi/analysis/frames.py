@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,22 +16,13 @@ from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.scores import by_task, task_fields, task_names
 from fedmpi.analysis.summary import per_client, setting, summarise
 from fedmpi.errors import BadInput
-from fedmpi.store.reader import Run
+from fedmpi.store.reader import AttemptRecord, Run
 from fedmpi.store.schema import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-_CONTENTS = {
-    "runs": "a row per run",
-    "clients": "a row per run and client, at the end",
-    "rounds": "a row per run, round and client",
-    "tasks": "a row per run, round and label column",
-    "times": "a row per run and round",
-    "ranks": "a row per run, round and rank",
-    "collectives": "a row per run, round, rank and collective",
-}
 _MOST_LISTED = 8
 """Runs that are named where frames are printed."""
 _SHOWN = (
@@ -67,7 +58,7 @@ class Frames:
         states = Counter(run.status for run in self.read)
         listed = ", ".join(f"{count} {status}" for status, count in sorted(states.items()))
         lines = [f"Frames of {len(self.read)} run{'s' * (len(self.read) != 1)}: {listed}"]
-        lines += [f"  .{name:<12} {what}" for name, what in _CONTENTS.items()]
+        lines += [f"  .{name:<12} {what}" for name, what in _contents().items()]
         lines += [f"  {run!r}" for run in self.read[:_MOST_LISTED]]
         if len(self.read) > _MOST_LISTED:
             lines.append(f"  and {len(self.read) - _MOST_LISTED} more, listed in .runs")
@@ -80,7 +71,7 @@ class Frames:
         shown = [name for name in _SHOWN if name in self.runs]
         table = self.runs[shown].to_html(max_rows=2 * _MOST_LISTED, index=False, float_format="{:.4f}".format)
         left_out = f"; {len(self.left_out)} left out, named in .left_out" if self.left_out else ""
-        return f"{table}<p>Frames: {', '.join('.' + name for name in _CONTENTS)}{left_out}</p>"
+        return f"{table}<p>Frames: {', '.join('.' + name for name in _contents())}{left_out}</p>"
 
     def plot(self, kind: str = "losses", **options: Any) -> Figure:
         """Return a figure of matplotlib of the complete runs.
@@ -99,20 +90,20 @@ class Frames:
         """
         from fedmpi.analysis import figures
 
-        drawing = figures.load(kind)
-        complete = [run for run in self.read if run.status == "complete"]
-        return figures.picture(drawing, complete, figures.check_options(drawing, options, f"{kind}: "))
+        drawing = figures.check_options(figures.load(kind), options, f"{kind}: ")
+        return figures.picture(drawing, [run for run in self.read if run.status == "complete"])
 
     @cached_property
     def runs(self) -> DataFrame:
-        """One row per run: its figures as `fedmpi report --json` has them, status included."""
+        """A row per run: its figures as `fedmpi report --json` has them, status included."""
         import pandas
 
-        return pandas.DataFrame([{**_identity(run), **_named(summarise(run))} for run in self.read])
+        found = pandas.DataFrame([{**summarise(run), **_identity(run)} for run in self.read])
+        return found[[*_IDENTITY, *found.columns.drop(["folder", *_IDENTITY])]]
 
     @cached_property
     def clients(self) -> DataFrame:
-        """One row per run and client: its figures at the end."""
+        """A row per run and client, at the end: its figures."""
         import pandas
 
         rows = ((run, row) for run in self.read for row in per_client(run))
@@ -120,7 +111,7 @@ class Frames:
 
     @cached_property
     def rounds(self) -> DataFrame:
-        """One row per run, round and client: every result, and the client's training seconds.
+        """A row per run, round and client: every result, and the client's training seconds.
 
         What is of all clients together, as ROC-AUC or RMSE, stands in the row of each client.
         """
@@ -128,22 +119,22 @@ class Frames:
 
     @cached_property
     def tasks(self) -> DataFrame:
-        """One row per run, round and label column (`task`): its scores; no row of runs without any."""
+        """A row per run, round and label column: `task`, and its scores; no row of runs without any."""
         return _joined(self.read, _tasks)
 
     @cached_property
     def times(self) -> DataFrame:
-        """One row per run and round: attempt, number of ranks, wall-clock and virtual seconds."""
+        """A row per run and round: attempt, number of ranks, wall-clock and virtual seconds."""
         return _joined(self.read, _times)
 
     @cached_property
     def ranks(self) -> DataFrame:
-        """One row per run, round and rank: seconds in each phase, CPU seconds, executed FLOPs, memory."""
+        """A row per run, round and rank: seconds in each phase, CPU seconds, executed FLOPs, memory."""
         return _joined(self.read, _ranks)
 
     @cached_property
     def collectives(self) -> DataFrame:
-        """One row per run, round, rank and collective: calls, bytes, seconds."""
+        """A row per run, round, rank and collective: calls, bytes, seconds."""
         return _joined(self.read, _collectives)
 
 
@@ -169,13 +160,15 @@ def load(*paths: str | Path) -> Frames:
     return Frames(runs, tuple(left_out))
 
 
+def _contents() -> dict[str, str]:
+    """Return what a row of each frame is about, by the frame's name."""
+    frames = {name: each.__doc__ for name, each in vars(Frames).items() if isinstance(each, cached_property)}
+    return {name: f"a{str(text)[1:].partition(':')[0]}" for name, text in frames.items()}
+
+
 def _identity(run: Run) -> Columns:
     names = {name: str(setting(run.config, name) or "") for name in ("dataset", "algorithm")}
     return {"run": str(run.folder), **names, "seed": run.config.get("seed")}
-
-
-def _named(summary: Mapping[str, Any]) -> Columns:
-    return {name: value for name, value in summary.items() if name not in ("folder", *_IDENTITY)}
 
 
 def _joined(runs: Iterable[Run], columns: Callable[[Run], Columns]) -> DataFrame:
@@ -226,44 +219,44 @@ def _times(run: Run) -> Columns:
     return measured
 
 
-def _ranks(run: Run) -> Columns:
-    pieces: list[Columns] = []
-    for attempt, kept in run.kept_rounds():
-        measured = [name for name in (*_BY_RANK, *_JOULES) if name in attempt.measurements]
-        found = {name: attempt.measurements[name][kept] for name in measured}
-        phases = attempt.measurements["phase_seconds"][kept]
-        columns = _crossed(round=kept + attempt.first_round + 1, rank=np.arange(attempt.ranks))
-        columns |= {
-            f"{name}_seconds": phases[:, :, place].ravel() for place, name in enumerate(attempt.phases)
-        }
-        pieces.append(columns | {name: values.ravel() for name, values in found.items()})
-    return _stacked(pieces)
-
-
 _BY_RANK = ("cpu_seconds", "executed_flops", "peak_host_bytes", "peak_device_bytes")
 _JOULES = ("host_joules", "device_joules")
 """Of runs with counters of energy."""
 
 
+def _ranks(run: Run) -> Columns:
+    def measured(attempt: AttemptRecord, kept: Array) -> Columns:
+        phases = attempt.measurements["phase_seconds"][kept]
+        seconds = {f"{name}_seconds": phases[:, :, place] for place, name in enumerate(attempt.phases)}
+        names = [name for name in (*_BY_RANK, *_JOULES) if name in attempt.measurements]
+        return seconds | {name: attempt.measurements[name][kept] for name in names}
+
+    return _by_attempt(run, measured)
+
+
 def _collectives(run: Run) -> Columns:
-    pieces: list[Columns] = []
+    def measured(attempt: AttemptRecord, kept: Array) -> Columns:
+        units = ("calls", "bytes", "seconds")
+        return {unit: attempt.measurements[f"collective_{unit}"][kept] for unit in units}
+
+    return _by_attempt(run, measured, lambda attempt: {"collective": np.array(attempt.collectives)})
+
+
+def _by_attempt(
+    run: Run,
+    measured: Callable[[AttemptRecord, Array], Columns],
+    further: Callable[[AttemptRecord], Columns] = lambda attempt: {},
+) -> Columns:
+    """Return the kept rounds of attempts: rows by round, rank and a further axis, with what was measured."""
+    pieces = []
     for attempt, kept in run.kept_rounds():
-        columns = _crossed(
-            round=kept + attempt.first_round + 1,
-            rank=np.arange(attempt.ranks),
-            collective=np.array(attempt.collectives),
-        )
-        for name in ("calls", "bytes", "seconds"):
-            columns[name] = attempt.measurements[f"collective_{name}"][kept].ravel()
-        pieces.append(columns)
-    return _stacked(pieces)
+        axes = {"round": kept + attempt.first_round + 1, "rank": np.arange(attempt.ranks), **further(attempt)}
+        values = {name: each.ravel() for name, each in measured(attempt, kept).items()}
+        pieces.append(_crossed(**axes) | values)
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in (pieces or [{}])[0]}
 
 
 def _crossed(**axes: Array) -> Columns:
     """Return a column for each axis, and a row for every combination of their values."""
     crossed = np.meshgrid(*axes.values(), indexing="ij")
     return {name: values.ravel() for name, values in zip(axes, crossed, strict=True)}
-
-
-def _stacked(pieces: list[Columns]) -> dict[str, Array]:
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in (pieces or [{}])[0]}

@@ -74,7 +74,7 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
             for kind in ("cpu", "wall")
         },
     }
-    found = per_client(run)
+    common, found = _common(run, whole), per_client(run)
     if "test_twin_own" in run.partition:
         columns["test_graphs_without_twins"] = scores.num_without_twins(run)
     if run.headline.scope == "pooled":
@@ -83,9 +83,7 @@ def client_rows(run: Run) -> list[dict[str, Any]]:
     return [
         {
             **_figures(run, whole | row),
-            **_common(run, whole),
-            **_of_the_machine(whole),
-            **({AGREEMENT: whole[AGREEMENT]} if AGREEMENT in whole else {}),
+            **common,
             **{name: round(values[place].item(), 3) for name, values in columns.items()},
             "parameters": parameters[place],
         }
@@ -114,8 +112,8 @@ def _figures(run: Run, figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that are the same for all clients of a run."""
-    provenance = run.attempts[-1].provenance
-    return {
+    provenance, ranks = run.attempts[-1].provenance, set(whole["ranks"])
+    columns = {
         "suite": run.config["suite"],
         "case": run.config["name"],
         "dataset": setting(run.config, "dataset"),
@@ -130,25 +128,24 @@ def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
         "commit": provenance.get("source", {}).get("commit", ""),
         "numerics_version": run.numerics_version,
         "config_digest": run.config_digest,
+        "run_ranks": ranks.pop() if len(ranks) == 1 else "",  # unless they changed on the way
     }
+    if not math.isnan(joules := whole.get("joules", math.nan)):
+        columns["run_joules"] = round(joules, 3)
+    return columns | ({AGREEMENT: whole[AGREEMENT]} if AGREEMENT in whole else {})
 
 
-def _of_the_machine(whole: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ranks of a run, unless they changed on the way, and its joules where they were counted."""
-    ranks = set(whole["ranks"])
-    counted = not math.isnan(whole.get("joules", math.nan))
-    return {
-        "run_ranks": ranks.pop() if len(ranks) == 1 else "",
-        **({"run_joules": round(whole["joules"], 3)} if counted else {}),
-    }
-
-
-def write(rows: Iterable[dict[str, Any]], stream: TextIO) -> None:
-    """Write rows under `COLUMNS`, and what further columns one has; floats in full: nothing is lost."""
+def text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows under `COLUMNS`, and what further columns one has; floats in full: nothing is lost."""
     listed = list(rows)
     further = dict.fromkeys(name for row in listed for name in row if name not in COLUMNS)
     cells = ({name: _as_cell(name, value) for name, value in row.items()} for row in listed)
-    stream.write(csv_of((*COLUMNS, *further), cells))
+    return csv_of((*COLUMNS, *further), cells)
+
+
+def write(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
+    """Write the text of rows."""
+    stream.write(text(rows))
 
 
 def as_read(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -184,11 +181,8 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def _refuse_other_columns(path: Path, names: tuple[str, ...]) -> None:
     whole = names[: len(COLUMNS)] == COLUMNS and len(set(names)) == len(names)
-    if whole and all(name.isidentifier() for name in names[len(COLUMNS) :]):
-        return
-    advice = f"; rename those of an older fedmpi: python results/new_columns.py {path}"
-    old = "test_accuracy" in names
-    raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ{advice if old else ''}")
+    if not whole or not all(name.isidentifier() for name in names[len(COLUMNS) :]):
+        raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ")
 
 
 def _checked(row: Mapping[Any, Any], place: str) -> dict[str, str]:

@@ -85,10 +85,8 @@ def further(run: Run) -> dict[str, float]:
 
 
 def _mean_of_clients(run: Run, metric: Metric, rule: str) -> float:
-    test, val = (
-        clients.mean_by_round(run.results[f"client_{metric.field(part)}"])[:, None]
-        for part in ("test", "val")
-    )
+    stored = (run.results[f"client_{metric.field(part)}"] for part in ("test", "val"))
+    test, val = (clients.mean_by_round(each)[:, None] for each in stored)
     if rule == LAST:
         rounds = selection.last_rounds(test)
     else:
@@ -240,16 +238,13 @@ def trust(run: Run) -> dict[str, float]:
     Nothing of runs that have neither.
     """
     found: dict[str, float] = {}
-    hostile = attackers(run)
-    if hostile is not None:
-        for metric in run.metrics:
-            if metric.scope == "client":
-                for rule in rules(metric):
-                    benign = clients.mean(values(run, metric, rule)[~hostile])
-                    found[f"benign_{metric.field()}{RULES[rule]}"] = benign
-        found["attackers_together"], found["benign_with_attackers"] = company(
-            np.asarray(run.results["group"][-1]), hostile
-        )
+    if (hostile := attackers(run)) is not None:
+        for metric in (each for each in run.metrics if each.scope == "client"):
+            for rule in rules(metric):
+                benign = clients.mean(values(run, metric, rule)[~hostile])
+                found[f"benign_{metric.field()}{RULES[rule]}"] = benign
+        together, exposed = company(np.asarray(run.results["group"][-1]), hostile)
+        found |= {"attackers_together": together, "benign_with_attackers": exposed}
     if "epsilon" in run.results and len(run.results["epsilon"]):
         found["epsilon"] = float(run.results["epsilon"][-1])
     return found

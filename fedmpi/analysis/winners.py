@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedmpi.analysis import scores
-from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.cells import grouped, without
 from fedmpi.analysis.options import option_text
 from fedmpi.config.tables import toml_text
 from fedmpi.errors import BadInput
@@ -57,6 +57,7 @@ class Winner:
     draws: bool
 
 
+Settings = Mapping[str, Any]
 Labels = Mapping[str, Mapping[str, str]]
 """Of the cases of a suite by name: the label of each axis."""
 
@@ -107,24 +108,39 @@ def as_suite(found: Sequence[Winner], name: str, seeds: Sequence[int], *, draws:
     """
     draws = all(winner.draws for winner in found) if draws is None else draws
     chosen_by = "labels" if not any(winner.metric.held_out for winner in found) else "validation"
-    axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in seeds]
+    kept = []
+    for winner in found:
+        own = without(stated(winner.config), "seed", *["partition.seed"] * draws)
+        kept.append((re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group)), own))
+    description = f"Winners of a sweep, chosen by {chosen_by}, with other seeds"
+    return suite_text(name, description, {}, toml_text(seed_axis(seeds)) if draws else str(list(seeds)), kept)
+
+
+def seed_axis(seeds: Iterable[int]) -> list[dict[str, Any]]:
+    """Return the values of an axis of seeds that draw the partition as well."""
+    return [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in seeds]
+
+
+def suite_text(
+    name: str, description: str, shared: Settings, seeds: str, winners: Iterable[tuple[str, Settings]]
+) -> str:
+    """Return a suite, TOML, of winners by label, with these values of the axis of seeds.
+
+    Settings that all of them share stand in ``[case]``.
+    """
     lines = [
         f'name = "{name}"',
-        f'description = "Winners of a sweep, chosen by {chosen_by}, with other seeds"',
+        f'description = "{description}"',
         'priority = ["winner"]',
         "",
         "[case]",
+        *(f"{key} = {toml_text(value)}" for key, value in shared.items()),
         "",
         "[matrix]",
-        f"seed = {toml_text(axis) if draws else list(seeds)}",
+        f"seed = {seeds}",
         "winner = [",
+        *(f"    {toml_text({'label': label, **settings})}," for label, settings in winners),
     ]
-    for winner in found:
-        kept = {key: value for key, value in stated(winner.config).items() if key != "seed"}
-        if draws:
-            kept["partition"] = {k: v for k, v in kept["partition"].items() if k != "seed"}
-        label = re.sub(r"[^A-Za-z0-9._+=-]", "-", "-".join(winner.group))
-        lines.append(f"    {toml_text({'label': label, **kept})},")
     return "\n".join([*lines, "]", ""])
 
 
@@ -166,10 +182,8 @@ def _rank(metric: Metric, value: float) -> float:
 def _mark(run: Run, key: str, labels: Labels) -> str:
     """Return a run's label on an axis, or its value of a setting."""
     label = labels.get(str(run.config["name"]), {}).get(key)
-    return _setting(run, key) if label is None else label
-
-
-def _setting(run: Run, key: str) -> str:
+    if label is not None:
+        return label
     value: Any = run.config
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:

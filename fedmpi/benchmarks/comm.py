@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, in_turn, rates, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, rates, ratios
 from fedmpi.comm import reductions
 from fedmpi.comm.benchmark import Pickled, line_up, slowest
 from fedmpi.comm.world import World
@@ -38,7 +38,7 @@ class _Exchange:
     """Point-to-point messages from rank 0; towards it mpi4py's gather of pickles."""
 
 
-def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -> Report:
+def measure(world: World, sizes: Sequence[int], turns: Turns) -> Report:
     """Time every exchange on the ranks that there are (a collective call).
 
     The ranks line up before each; its time is that of the slowest rank. Collective and pickled exchange
@@ -49,8 +49,7 @@ def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -
     world : World
     sizes : sequence of int
         Elements of the float32 messages.
-    repetitions, warmup : int
-        Measured calls of each exchange, and calls before them that do not count.
+    turns : Turns
 
     Returns
     -------
@@ -58,10 +57,9 @@ def measure(world: World, sizes: Sequence[int], repetitions: int, warmup: int) -
         Per operation and size the seconds of the collective (of a reduction also of its steps), of the
         pickled exchange, and their ratio; the same on every rank.
     """
-    found = [_measure(world, each, repetitions, warmup) for each in _all_exchanges(world, sizes)]
+    found = [_measure(world, each, turns) for each in _all_exchanges(world, sizes)]
     settings = {"ranks": world.size, "crowded": world.collectives.crowded, "sizes": list(sizes)}
-    settings |= {"repetitions": repetitions, "warmup": warmup}
-    return Report("comm", settings, found, {}, _statements(found))
+    return Report("comm", settings | vars(turns), found, {}, _statements(found))
 
 
 def _all_exchanges(world: World, sizes: Sequence[int]) -> list[_Exchange]:
@@ -132,26 +130,23 @@ def _reduction(world: World, name: str, delta: Array) -> _Exchange:
     return _Exchange(f"mean, {name}", len(delta) * maker.dtype().nbytes, steps, pickled_mean)
 
 
-def _measure(world: World, exchange: _Exchange, repetitions: int, warmup: int) -> Measurement:
-    actions = dict(exchange.steps)
-    if exchange.pickled is not None:
-        actions["pickled"] = exchange.pickled
-    turns = in_turn(
-        {name: partial(_timed, world, each) for name, each in actions.items()}, warmup, repetitions
-    )
-    seconds = slowest(world.comm, np.stack([np.array(each) for each in turns.values()], axis=1))
-    figures = {
-        f"{name}_seconds": Samples.of("s", column) for name, column in zip(actions, seconds.T, strict=True)
+def _measure(world: World, exchange: _Exchange, turns: Turns) -> Measurement:
+    actions = exchange.steps | ({"pickled": exchange.pickled} if exchange.pickled else {})
+    timed = turns.of({f"{name}_seconds": partial(_timed, world, each) for name, each in actions.items()})
+    seconds = slowest(world.comm, np.array(list(timed.values())).T)
+    figures = {name: Samples.of("s", column) for name, column in zip(timed, seconds.T, strict=True)}
+    whole = Samples.of("s", seconds[:, : len(exchange.steps)].sum(axis=1))
+    figures["collective_seconds"] = whole
+    payload = exchange.payload_bytes
+    if payload:
+        figures["payload_rate"] = rates("GB/s", [payload / 1e9] * turns.repetitions, whole)
+    if exchange.pickled:
+        figures["pickled_ratio"] = ratios(figures["pickled_seconds"], whole)
+    labels: dict[str, str | int] = {
+        "operation": exchange.operation,
+        "ranks": world.size,
+        "payload_bytes": payload,
     }
-    steps = seconds[:, : len(exchange.steps)].sum(axis=1)
-    figures["collective_seconds"] = Samples.of("s", steps)
-    if exchange.payload_bytes:
-        gigabytes = [exchange.payload_bytes / 1e9] * len(steps)
-        figures["payload_rate"] = rates("GB/s", gigabytes, figures["collective_seconds"])
-    if exchange.pickled is not None:
-        figures["pickled_ratio"] = ratios(figures["pickled_seconds"], figures["collective_seconds"])
-    labels: dict[str, str | int] = {"operation": exchange.operation, "ranks": world.size}
-    labels["payload_bytes"] = exchange.payload_bytes
     return Measurement(labels, figures)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,27 +13,16 @@ from fedmpi.benchmarks.samples import Measurement
 
 Floats = npt.NDArray[np.float64]
 
-_TERMS: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {
-    "d": lambda d, n, k: d,
-    "N": lambda d, n, k: n,
-    "k": lambda d, n, k: k,
-    "d/N": lambda d, n, k: d / n,
-    "dN": lambda d, n, k: d * n,
-    "dk": lambda d, n, k: d * k,
-    "N^2": lambda d, n, k: n**2,
-    "k^2": lambda d, n, k: k**2,
-    "dN^2": lambda d, n, k: d * n**2,
-    "Nk": lambda d, n, k: n * k,
-    "dNk": lambda d, n, k: d * n * k,
-}
-"""By parameters d, clients N and neighbours k of a client, which SecAgg+ has O(log N) of."""
+_FACTOR = re.compile(r"(/?)([dNk])(?:\^(\d))?")
+"""Of a term such as dN^2 or d/N."""
 
 
 @dataclass(frozen=True)
 class _Quantity:
     """A cost: the sum of some figures, and the terms that each protocol's analysis has for it.
 
-    A term without d beside one with it is the fixed cost of a key, a share or a mask.
+    Terms are of parameters d, clients N and neighbours k of a client, which SecAgg+ has O(log N) of. One
+    without d beside one with it is the fixed cost of a key, a share or a mask.
     """
 
     name: str
@@ -121,14 +111,14 @@ def fits(measurements: Sequence[Measurement]) -> list[Fit]:
 def _fit(protocol: str, quantity: _Quantity, points: Sequence[Measurement]) -> Fit | None:
     from scipy.optimize import nnls
 
-    names = ("parameters", "clients", "neighbours")
-    size, clients, degree = (np.array([float(each.labels[name]) for each in points]) for name in names)
+    names = {"d": "parameters", "N": "clients", "k": "neighbours"}
+    axes = {key: np.array([float(each.labels[name]) for each in points]) for key, name in names.items()}
     values = np.array([sum(each.figures[name].median for name in quantity.figures) for each in points])
     terms = quantity.terms[protocol]
-    varying = {name: axis for name, axis in (("N", clients), ("d", size)) if len(set(axis)) > 1}
+    varying = {name: axes[name] for name in ("N", "d") if len(set(axes[name])) > 1}
     if not varying or len(points) <= max(len(terms), len(varying) + 1) or not np.all(values > 0):
         return None
-    relative = np.stack([_TERMS[term](size, clients, degree) for term in terms], axis=1) / values[:, None]
+    relative = np.stack([_term(term, axes) for term in terms], axis=1) / values[:, None]
     coefficients, _ = nnls(relative, np.ones(len(points)))
     exponents, power = _power_law(varying, values)
     formula = " + ".join(terms)
@@ -136,6 +126,14 @@ def _fit(protocol: str, quantity: _Quantity, points: Sequence[Measurement]) -> F
     return Fit(
         protocol, quantity.name, formula, tuple(coefficients.tolist()), off, exponents, power, len(points)
     )
+
+
+def _term(term: str, axes: Mapping[str, Floats]) -> Floats:
+    """Return the value of a term at each point."""
+    factors = [
+        axes[name] ** float(f"{'-' * bool(over)}{power or 1}") for over, name, power in _FACTOR.findall(term)
+    ]
+    return np.asarray(np.prod(factors, axis=0))
 
 
 def _power_law(varying: dict[str, Floats], values: Floats) -> tuple[dict[str, tuple[float, float]], float]:

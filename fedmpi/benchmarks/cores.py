@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, in_turn, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, ratios
 from fedmpi.client.groups import Group
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.start import load_world
@@ -41,9 +41,7 @@ class _Gate:
     ready: Semaphore
 
 
-def measure(
-    checked: Checked, source: DataSource, world: World, processes: int, repetitions: int, warmup: int
-) -> Report:
+def measure(checked: Checked, source: DataSource, world: World, processes: int, turns: Turns) -> Report:
     """Time the same round in turn alone and while ``processes - 1`` others run such rounds.
 
     Parameters
@@ -54,8 +52,7 @@ def measure(
     world : World
     processes : int
         Processes that compute at the same time, this one included.
-    repetitions, warmup : int
-        Measured rounds, and rounds before them that do not count.
+    turns : Turns
 
     Returns
     -------
@@ -80,12 +77,11 @@ def measure(
             _refuse_dead(helpers)
             return taken
 
-        turns = {"alone": partial(seconds, busy=False), "beside": partial(seconds, busy=True)}
-        one, many = (Samples.of("s", each) for each in in_turn(turns, warmup, repetitions).values())
+        rounds = {"alone": partial(seconds, busy=False), "beside": partial(seconds, busy=True)}
+        one, many = (Samples.of("s", each) for each in turns.of(rounds).values())
     gain = Samples.of("1", (processes * ratio for ratio in ratios(one, many).values))
     figures = {"alone_seconds": one, "beside_seconds": many, "gain": gain}
-    settings: dict[str, Any] = {"processes": processes, "repetitions": repetitions, "warmup": warmup}
-    settings["case"] = prepared.case.config()
+    settings = {"processes": processes, **vars(turns), "case": prepared.case.config()}
     statement = (
         f"{processes} processes side by side do {gain.median:.2f} times the work of one "
         f"({gain.minimum:.2f} to {gain.maximum:.2f}): {processes} workers cannot do more on this machine"

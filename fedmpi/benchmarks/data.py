@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from fedmpi.client.federation import assemble, load
 from fedmpi.clock import Stopwatch
 from fedmpi.config.suite import CaseSettings
 from fedmpi.datasets import tu
-from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import GraphSet
@@ -34,6 +33,9 @@ _DEPTH = 3
 
 Stages = dict[str, dict[str, float]]
 """What each stage took, by name: seconds, and the largest resident memory of its process until its end."""
+
+Piece = Callable[[Case, DataSource], Iterator[str]]
+"""Does one stage after another and yields the name of each at its end."""
 
 
 def measure(names: Sequence[str], source: DataSource, repetitions: int) -> Report:
@@ -92,7 +94,7 @@ def _measure(
             with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
                 empty = replace(source, cache=Path(folder))
                 for process, piece in pieces.items():
-                    for stage, row in fresh.submit(piece, name, empty).result().items():
+                    for stage, row in fresh.submit(_taken, piece, name, empty).result().items():
                         taken.setdefault((process, stage), []).append(row)
                 if not rows:
                     rows = fresh.submit(_rows, name, empty).result()
@@ -103,46 +105,37 @@ def _measure(
     return found, rows
 
 
-class _Stages:
-    """Closes one stage after another of this process; memory counts from where the first began."""
-
-    def __init__(self) -> None:
-        self.taken: Stages = {}
-        self._start, self._watch = peak_bytes(), Stopwatch()
-
-    def close(self, name: str) -> Stages:
-        """Note what the stage took, and begin the next; return all."""
-        seconds = {"wall_seconds": self._watch.wall, "cpu_seconds": self._watch.cpu}
-        peak = peak_bytes()
-        self.taken[name] = {**seconds, "peak_bytes": peak, "added_bytes": peak - self._start}
-        self._watch.restart()
-        return self.taken
+def _taken(piece: Piece, name: str, source: DataSource) -> Stages:
+    """Return what the stages of a piece take in this process; memory counts from where the first began."""
+    case, found = _case(name, source), {}
+    start, watch = peak_bytes(), Stopwatch()
+    for stage in piece(case, source):
+        seconds, peak = {"wall_seconds": watch.wall, "cpu_seconds": watch.cpu}, peak_bytes()
+        found[stage] = {**seconds, "peak_bytes": peak, "added_bytes": peak - start}
+        watch.restart()
+    return found
 
 
-def _parse(name: str, source: DataSource) -> Stages:
-    stages = _Stages()
-    for member in source.members(name):
+def _parse(case: Case, source: DataSource) -> Iterator[str]:
+    for member in source.members(case.dataset.name):
         tu.read_archive(_archive(source, member), member, member)
-    return stages.close("parse")
+    yield "parse"
 
 
-def _prepare(name: str, source: DataSource) -> Stages:
-    stages = _Stages()
-    source.prepare(name)
-    return stages.close("prepare")
+def _prepare(case: Case, source: DataSource) -> Iterator[str]:
+    source.prepare(case.dataset.name)
+    yield "prepare"
 
 
-def _clients(name: str, source: DataSource) -> Stages:
-    case, stages = _case(name, source), _Stages()
-    raws: tuple[RawGraphs, ...] = load(case, source)
-    stages.close("load")
+def _clients(case: Case, source: DataSource) -> Iterator[str]:
+    raws = load(case, source)
+    yield "load"
     partition = make(case.partition, raws)
-    stages.close("partition")
+    yield "partition"
     federation = assemble(case, raws, partition, source.cache)
     held = [federation.data(case, client) for client in range(federation.num_clients)]
-    found = stages.close("pack")
+    yield "pack"
     assert len(held) == len(partition.clients)  # and so lived until its memory was read
-    return found
 
 
 def _rows(name: str, source: DataSource) -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fedmpi.benchmarks.samples import Measurement, rates, repeat
+from fedmpi.benchmarks.samples import Measurement, Turns, rates
 from fedmpi.clock import Stopwatch
 
 _SQUARES = {"cpu": (512, 1024, 2048), "cuda": (2048, 4096, 8192)}
@@ -94,7 +94,7 @@ def _product(
             multiply(left, right)
         synchronise(device)
 
-    seconds = repeat(sample, _WARMUP, repetitions)
+    seconds = Turns(repetitions, _WARMUP).seconds(sample)
     work = [calls * flops / 1e9] * repetitions
     labels: dict[str, str | int] = {"operation": "product", "library": library, "shape": shape}
     return Measurement({**labels, "size": f"{m}x{k}x{n}"}, {"rate": rates("GFLOP/s", work, seconds)})
@@ -113,7 +113,7 @@ def streaming(device: torch.device, repetitions: int) -> Measurement:
         torch.add(b, c, alpha=3.0, out=target)
         synchronise(device)
 
-    seconds = repeat(triad, _WARMUP, repetitions)
+    seconds = Turns(repetitions, _WARMUP).seconds(triad)
     moved = [3 * size / 1e9] * repetitions
     labels: dict[str, str | int] = {"operation": "triad", "shape": "array", "size": f"{size} B"}
     return Measurement(labels, {"rate": rates("GB/s", moved, seconds)})

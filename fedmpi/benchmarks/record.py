@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi import NUMERICS_VERSION
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, rates, repeat
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, rates
 from fedmpi.clock import utc_stamp
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY
@@ -38,9 +39,11 @@ _MOST_CHECKPOINTS = 5
 """Repetitions of a checkpoint at most: at 1000 clients each writes 354 MB."""
 
 Rows = dict[str, npt.NDArray[Any]]
+Writer = tuple[Callable[[Round], None], Callable[[], None]]
+"""What takes a round, and what writes out those that it has taken."""
 
 
-def measure(clients: Sequence[int], out: Path | None, repetitions: int, warmup: int) -> Report:
+def measure(clients: Sequence[int], out: Path | None, turns: Turns) -> Report:
     """Write rounds of made-up numbers for several numbers of clients.
 
     Parameters
@@ -59,32 +62,24 @@ def measure(clients: Sequence[int], out: Path | None, repetitions: int, warmup: 
     try:
         for number in clients:
             with tempfile.TemporaryDirectory(prefix="fedmpi-bench-", dir=out) as folder:
-                measurements += _with_clients(Path(folder), number, repetitions, warmup)
+                measurements += _with_clients(Path(folder), number, turns)
     except OSError as error:
         place = out or tempfile.gettempdir()
         raise BadInput(f"cannot write in {place} ({error.strerror}); choose another --out") from error
-    settings = {
-        "clients": list(clients),
-        "ranks": _RANKS,
-        "folder": str(out or tempfile.gettempdir()),
-        "repetitions": repetitions,
-        "warmup": warmup,
-    }
-    return Report("record", settings, measurements, {}, [_statement(each) for each in measurements])
+    settings = {"clients": list(clients), "ranks": _RANKS, "folder": str(out or tempfile.gettempdir())}
+    return Report(
+        "record", settings | vars(turns), measurements, {}, [_statement(each) for each in measurements]
+    )
 
 
-def _with_clients(folder: Path, clients: int, repetitions: int, warmup: int) -> list[Measurement]:
+def _with_clients(folder: Path, clients: int, turns: Turns) -> list[Measurement]:
     rows = _rows(clients)
-    names = tuple(f"client-{number:04d}" for number in range(clients))
-    rounds = warmup + repetitions
-    start = Start({}, names, rounds, {}, FIELDS, (ACCURACY,), "", 0, utc_stamp())
-    attempt = Attempt(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
     parts = {
-        "events": _events(folder / events.NAME, start, attempt, rows, repetitions, warmup),
-        "hdf5": _hdf5(folder / runfile.NAME, start, attempt, rows, repetitions, warmup),
-        "record": _record(folder / "record", names, rows, repetitions, warmup, 1),
-        f"record by {_HELD}": _record(folder / "held", names, rows, repetitions, warmup, _HELD),
-        "checkpoint": _checkpoint(folder, clients, repetitions),
+        "events": _written(_events, folder / "events", rows, turns),
+        "hdf5": _written(_hdf5, folder / "hdf5", rows, turns),
+        "record": _written(_record, folder / "record", rows, turns),
+        f"record by {_HELD}": _written(_record, folder / "held", rows, turns, _HELD),
+        "checkpoint": _checkpoint(folder / checkpoint.FOLDER, clients, turns.repetitions),
     }
     return [Measurement({"part": part, "clients": clients}, figures) for part, figures in parts.items()]
 
@@ -105,81 +100,78 @@ def _rows(clients: int) -> tuple[Rows, Rows]:
     return filled(result_fields(FIELDS)), filled(measurement_fields())
 
 
-def _figures(seconds: Samples, num_bytes: Sequence[float]) -> dict[str, Samples]:
+def _written(
+    part: Callable[[Path, Start], AbstractContextManager[Writer]],
+    folder: Path,
+    rows: tuple[Rows, Rows],
+    turns: Turns,
+    held: int = 1,
+) -> dict[str, Samples]:
+    """Write blocks of `held` rounds by a part of the record; return seconds and bytes of a round."""
+    names = tuple(f"client-{number:04d}" for number in range(len(rows[0]["participated"])))
+    rounds = held * (turns.warmup + turns.repetitions)
+    log, numbers = folder / events.NAME, iter(range(rounds))
+    folder.mkdir()
+    with part(folder, Start({}, names, rounds, {}, FIELDS, (ACCURACY,), "", 0, utc_stamp())) as writer:
+        take, write_out = writer
+
+        def block() -> None:
+            for number in itertools.islice(numbers, held):
+                take(Round(number, *rows, utc_stamp()))
+            write_out()
+
+        begun = log.stat().st_size if log.exists() else 0
+        blocks = turns.seconds(block)
+        logged = log.stat().st_size - begun if log.exists() else 0
+    filed = sum(each.nbytes for kind in rows for each in kind.values()) if part is not _events else 0
+    seconds = Samples.of("s", (block / held for block in blocks.values))
     return {
         "seconds": seconds,
-        "rounds_per_second": rates("1/s", [1.0] * len(seconds.values), seconds),
-        "round_bytes": Samples.of("B", num_bytes),
+        "rounds_per_second": rates("1/s", [1.0] * turns.repetitions, seconds),
+        "round_bytes": Samples.of("B", [logged / rounds + filed] * turns.repetitions),
     }
 
 
-def _events(
-    path: Path, start: Start, attempt: Attempt, rows: tuple[Rows, Rows], repetitions: int, warmup: int
-) -> dict[str, Samples]:
-    log, lengths, index = EventLog(path), [], iter(range(start.rounds))
+_ATTEMPT = Attempt(0, _RANKS, _COLLECTIVES, {}, utc_stamp())
+
+
+@contextmanager
+def _events(folder: Path, start: Start) -> Iterator[Writer]:
+    log = EventLog(folder / events.NAME)
     log.append(start)
-    log.append(attempt)
-
-    def write() -> None:
-        before = path.stat().st_size
-        log.append(Round(next(index), *rows, utc_stamp()))
-        lengths.append(path.stat().st_size - before)
-
-    seconds = repeat(write, warmup, repetitions)
+    log.append(_ATTEMPT)
+    yield log.append, lambda: None
     log.close()
-    return _figures(seconds, lengths[warmup:])
 
 
-def _hdf5(
-    path: Path, start: Start, attempt: Attempt, rows: tuple[Rows, Rows], repetitions: int, warmup: int
-) -> dict[str, Samples]:
-    file, index = RunFile.create(path, start), iter(range(start.rounds))
-    file.reserve_attempt(attempt)
-    file.apply(attempt)
-
-    def write() -> None:
-        file.apply(Round(next(index), *rows, utc_stamp()))
-        file.write_out()
-
-    seconds = repeat(write, warmup, repetitions)
+@contextmanager
+def _hdf5(folder: Path, start: Start) -> Iterator[Writer]:
+    file = RunFile.create(folder / runfile.NAME, start)
+    file.reserve_attempt(_ATTEMPT)
+    file.apply(_ATTEMPT)
+    yield file.apply, file.write_out
     file.close()
-    size = sum(row.nbytes for part in rows for row in part.values())
-    return _figures(seconds, [size] * repetitions)
 
 
-def _record(
-    folder: Path, names: Sequence[str], rows: tuple[Rows, Rows], repetitions: int, warmup: int, held: int
-) -> dict[str, Samples]:
-    """Write through `RunRecord`, `held` rounds a block: log, file, and the checks of every row."""
-    rounds = held * (warmup + repetitions)
-    index = iter(range(rounds))
+@contextmanager
+def _record(folder: Path, start: Start) -> Iterator[Writer]:
+    """Write through `RunRecord`: log, file, and the checks of every row."""
+    names, rounds = start.clients, start.rounds
     with RunRecord.create(
         folder, config={}, clients=names, rounds=rounds, partition={}, extra=FIELDS
     ) as record:
         record.begin_attempt(0, _RANKS, _COLLECTIVES, {})
-        log = folder / events.NAME
-        before = log.stat().st_size
-
-        def write() -> None:
-            for _ in range(held):
-                record.write_round(next(index), *rows)
-            record.write_out()
-
-        whole = repeat(write, warmup, repetitions)
-        seconds = Samples.of("s", [value / held for value in whole.values])
-        logged = (log.stat().st_size - before) / rounds
+        yield lambda each: record.write_round(each.round, each.results, each.measurements), record.write_out
         record.finish("complete")
-    size = logged + sum(row.nbytes for part in rows for row in part.values())
-    return _figures(seconds, [size] * repetitions)
 
 
-def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Samples]:
+def _checkpoint(place: Path, clients: int, repetitions: int) -> dict[str, Samples]:
     """Save the states of all clients as one rank does; the last two checkpoints stay, as in a run."""
     states = np.random.default_rng(0).random(clients * _STATE_FLOATS, np.float32)
     arrays = {"states": states, "sizes": np.full(clients, _STATE_FLOATS)}
     about = Meta(rounds=1, config_digest="0" * 64, numerics_version=NUMERICS_VERSION, begun="")
-    everybody, place = list(range(clients)), folder / checkpoint.FOLDER
-    server, attempts = {"group": np.zeros(clients, np.int64)}, itertools.count()
+    everybody, attempts = list(range(clients)), itertools.count()
+    server = {"group": np.zeros(clients, np.int64)}
     place.mkdir()
 
     def save() -> None:
@@ -190,7 +182,7 @@ def _checkpoint(folder: Path, clients: int, repetitions: int) -> dict[str, Sampl
         checkpoint.save(place, Manifest(meta=about, server=own, parts=[states]))
 
     count = min(repetitions, _MOST_CHECKPOINTS)
-    seconds = repeat(save, 1, count)
+    seconds = Turns(count, 1).seconds(save)
     size = max(path.stat().st_size for path in place.iterdir())
     return {
         "seconds": seconds,

@@ -102,42 +102,44 @@ class Report:
         return {**vars(self), "measurements": [each.record() for each in self.measurements]}
 
 
-def in_turn(
-    actions: Mapping[str, Callable[[int], T]], warmup: int, repetitions: int
-) -> dict[str, tuple[T, ...]]:
-    """Do each action once in every turn, so that what is compared was measured by turns.
+@dataclass(frozen=True)
+class Turns:
+    """Turns that are measured, and turns before them that do not count."""
 
-    Parameters
-    ----------
-    actions : mapping
-        Of the turn's number, from 0.
-    warmup, repetitions : int
-        Turns that do not count, and turns after them that do.
+    repetitions: int
+    warmup: int
 
-    Returns
-    -------
-    dict
-        What each action returned in the turns that count.
-    """
-    turns = [[action(turn) for action in actions.values()] for turn in range(warmup + repetitions)]
-    return dict(zip(actions, zip(*turns[warmup:], strict=True), strict=True))
+    def of(self, actions: Mapping[str, Callable[[int], T]]) -> dict[str, tuple[T, ...]]:
+        """Do each action once in every turn, so that what is compared was measured by turns.
+
+        Parameters
+        ----------
+        actions : mapping
+            Of the turn's number, from 0.
+
+        Returns
+        -------
+        dict
+            What each action returned in the turns that count.
+        """
+        turns = [[each(turn) for each in actions.values()] for turn in range(self.warmup + self.repetitions)]
+        return dict(zip(actions, zip(*turns[self.warmup :], strict=True), strict=True))
+
+    def seconds(self, action: Callable[[], object]) -> Samples:
+        """Return the wall-clock seconds of an action."""
+
+        def timed(turn: int) -> float:
+            watch = Stopwatch()
+            action()
+            return watch.wall
+
+        return Samples.of("s", self.of({"seconds": timed})["seconds"])
 
 
 def figures_of(rows: Sequence[Mapping[str, float]]) -> dict[str, Samples]:
     """Return the figures that each repetition has, by name: bytes and shares are called so."""
     units = {name: _UNITS.get(name.rpartition("_")[2], "s") for name in rows[0]}
     return {name: Samples.of(unit, (row[name] for row in rows)) for name, unit in units.items()}
-
-
-def repeat(action: Callable[[], object], warmup: int, repetitions: int) -> Samples:
-    """Return the wall-clock seconds of an action, done `warmup` times unmeasured before."""
-
-    def seconds(turn: int) -> float:
-        watch = Stopwatch()
-        action()
-        return watch.wall
-
-    return Samples.of("s", in_turn({"seconds": seconds}, warmup, repetitions)["seconds"])
 
 
 def ratios(above: Samples, below: Samples) -> Samples:

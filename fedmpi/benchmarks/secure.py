@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 from fedmpi.benchmarks.complexity import fits
-from fedmpi.benchmarks.samples import Measurement, Report, figures_of, in_turn
+from fedmpi.benchmarks.samples import Measurement, Report, Turns, figures_of
 from fedmpi.benchmarks.secure_sum import Setting, Sum, load_code
-
-PROTOCOLS = ("secagg", "secagg+", "lightsecagg")
 
 STEPS = ("keys", "shares", "upload", "answer")
 """A client's, in their order."""
@@ -40,18 +39,11 @@ class Sweep:
 
     def settings(self) -> list[Setting]:
         """Return the sums to measure, the short ones first."""
-        return [
-            Setting(protocol, size, clients, dropout)
-            for size in sorted(self.sizes)
-            for clients in sorted(self.clients)
-            for dropout in sorted(self.dropouts)
-            for protocol in self.protocols
-        ]
+        axes = product(sorted(self.sizes), sorted(self.clients), sorted(self.dropouts), self.protocols)
+        return [Setting(protocol, size, clients, gone) for size, clients, gone, protocol in axes]
 
 
-def measure(
-    sweep: Sweep, repetitions: int, warmup: int, told: Callable[[str], None] = lambda text: None
-) -> Report:
+def measure(sweep: Sweep, turns: Turns, told: Callable[[str], None]) -> Report:
     """Run whole sums of every setting; each sum is compared with the plain one.
 
     All clients live in this process and take their steps one after another, so CPU seconds are what counts.
@@ -59,9 +51,9 @@ def measure(
     Parameters
     ----------
     sweep : Sweep
-    repetitions, warmup : int
-        Measured sums of a setting, and sums before them that do not count.
-    told : callable, optional
+    turns : Turns
+        Sums of a setting.
+    told : callable
         Told of every setting before it starts.
 
     Raises
@@ -73,10 +65,9 @@ def measure(
     measurements = []
     for setting in sweep.settings():
         told(setting.title)
-        turns = in_turn({"sum": partial(_figures, setting)}, warmup, repetitions)
-        measurements.append(Measurement(setting.labels(), figures_of(turns["sum"])))
-    counts = {"repetitions": repetitions, "warmup": warmup}
-    return summed_up(measurements, {name: list(each) for name, each in vars(sweep).items()} | counts)
+        rows = turns.of({"sum": partial(_figures, setting)})["sum"]
+        measurements.append(Measurement(setting.labels(), figures_of(rows)))
+    return summed_up(measurements, {name: list(each) for name, each in vars(sweep).items()} | vars(turns))
 
 
 def summed_up(measurements: Sequence[Measurement], settings: Mapping[str, Any]) -> Report:
@@ -88,13 +79,12 @@ def summed_up(measurements: Sequence[Measurement], settings: Mapping[str, Any]) 
 
 def _figures(setting: Setting, turn: int) -> dict[str, float]:
     """Run a sum; return its CPU seconds by step and phase, then its bytes."""
-    costs = Sum(setting, seed=turn).run()
-    taken = costs.seconds
+    taken, sent = Sum(setting, seed=turn).run()
     parts = {f"client_{step}": taken[step] for step in STEPS}
     parts |= {f"server_{step}": taken[step] for step in ("add", "unmask")}
     phases = {phase: sum(taken[step] for step in steps) for phase, steps in _PHASES.items()}
     whole = {**parts, **phases, "total": sum(phases.values())}
-    return {f"{name}_seconds": seconds for name, seconds in whole.items()} | costs.sent
+    return {f"{name}_seconds": seconds for name, seconds in whole.items()} | sent
 
 
 def _without_rings(measurements: Sequence[Measurement]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, against_peer, figures_of, in_turn
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, against_peer, figures_of
 from fedmpi.benchmarks.secure import STEPS
 from fedmpi.benchmarks.secure_sum import Setting, Sum, load_code, update
 from fedmpi.config import locations
@@ -72,13 +72,7 @@ class Flower:
         return seconds
 
 
-def compare(
-    settings: Sequence[Setting],
-    python: Path,
-    repetitions: int,
-    warmup: int,
-    told: Callable[[str], None] = lambda text: None,
-) -> Report:
+def compare(settings: Sequence[Setting], python: Path, turns: Turns, told: Callable[[str], None]) -> Report:
     """Time sums of fedmpi and of the peer in turn.
 
     Parameters
@@ -86,9 +80,9 @@ def compare(
     settings : sequence of Setting
         SecAgg+, or SecAgg: the peer's clients are all neighbours.
     python : Path
-    repetitions, warmup : int
-        Measured pairs of sums, and pairs before them that do not count.
-    told : callable, optional
+    turns : Turns
+        Pairs of sums.
+    told : callable
         Told of every setting before it starts.
 
     Returns
@@ -102,7 +96,7 @@ def compare(
     statements, results = [], {}
     for setting in settings:
         told(f"{setting.title}, with the peer")
-        peer, own = _times(setting, python, repetitions, warmup)
+        peer, own = _times(setting, python, turns)
         found, results[setting.title] = against_peer(setting.labels(), peer, own)
         measurements += found
         client, server = (results[setting.title][f"{party}_ratio"] for party in ("client", "server"))
@@ -110,18 +104,15 @@ def compare(
             f"{setting.title}: peer / fedmpi, CPU of a client {client['median']:.2f}x (95 %: "
             f"{client['low']:.2f} to {client['high']:.2f}), of the server {server['median']:.2f}x"
         )
-    asked = {"settings": list(results), "repetitions": repetitions, "warmup": warmup}
-    return Report("secure", asked, measurements, results, statements)
+    return Report("secure", {"settings": list(results), **vars(turns)}, measurements, results, statements)
 
 
-def _times(
-    setting: Setting, python: Path, repetitions: int, warmup: int
-) -> tuple[dict[str, Samples], dict[str, Samples]]:
+def _times(setting: Setting, python: Path, turns: Turns) -> tuple[dict[str, Samples], dict[str, Samples]]:
     """Return the figures of the peer and of fedmpi."""
     with Flower(python, setting) as flower:
-        programs = {"peer": flower.run, "fedmpi": lambda seed: Sum(setting, seed).run().seconds}
-        turns = in_turn(programs, warmup, repetitions)
-    peer, own = (figures_of([_row(seconds) for seconds in each]) for each in turns.values())
+        programs = {"peer": flower.run, "fedmpi": lambda seed: Sum(setting, seed).run()[0]}
+        found = turns.of(programs)
+    peer, own = (figures_of([_row(seconds) for seconds in each]) for each in found.values())
     return peer, own
 
 

@@ -7,8 +7,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,6 @@ _ROUNDING = 0.01
 """Of a client: a threshold of all that stay is not to round up, nor the colluders down."""
 
 
-@lru_cache
-def _degree(clients: int, dropout: float) -> int:
-    found = least_degree(clients, _CORRUPT, max(dropout, _LEAST_DROPOUT))
-    return found.neighbours if found else 0
-
-
 @dataclass(frozen=True)
 class Setting:
     """A protocol, elements of a vector, clients, and the share of them that drops out before the upload."""
@@ -59,10 +53,13 @@ class Setting:
         """Clients that drop out."""
         return int(self.dropout * self.clients)
 
-    @property
+    @cached_property
     def degree(self) -> int:
         """Neighbours of a client in SecAgg+'s ring; 0: all others."""
-        return _degree(self.clients, self.dropout) if self.protocol == "secagg+" else 0
+        if self.protocol != "secagg+":
+            return 0
+        found = least_degree(self.clients, _CORRUPT, max(self.dropout, _LEAST_DROPOUT))
+        return found.neighbours if found else 0
 
     @property
     def title(self) -> str:
@@ -87,22 +84,6 @@ class Setting:
             return LightSecAgg(self.size, threshold, threshold - _PIECES + 2 * rounding)
         threshold = min(_MAJORITY, 1 - _MARGIN - self.dropout)
         return SecAgg(self.size, threshold, self.degree)
-
-
-@dataclass
-class Costs:
-    """What a sum took.
-
-    Attributes
-    ----------
-    seconds : dict
-        CPU seconds by step: the mean of its clients, or the server's.
-    sent : dict
-        Bytes by figure: what a client sends in each phase, its mean, and what the server receives.
-    """
-
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    sent: dict[str, float] = field(default_factory=dict)
 
 
 class Mailbox:
@@ -158,10 +139,17 @@ class Sum:
         order = np.random.default_rng(seed).permutation(setting.clients)
         self._survivors = sorted(order[setting.gone :].tolist())
         self._reduction = Fixed32(float(setting.clients), _CLIP)
-        self._costs = Costs()
+        self._seconds: dict[str, float] = defaultdict(float)
 
-    def run(self) -> Costs:
+    def run(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return what the sum took.
+
+        Returns
+        -------
+        seconds : dict
+            CPU seconds by step: the mean of its clients, or the server's.
+        sent : dict
+            Bytes by figure: what a client sends in each phase, its mean, and what the server receives.
 
         Raises
         ------
@@ -187,8 +175,7 @@ class Sum:
             unmasked = server.unmask(total, self._survivors, answers)
         if not np.array_equal(unmasked, plain):
             raise RunFailed(f"bench secure: {self._setting.title}: the sum is not the plain one")
-        self._count(vaults, answers)
-        return self._costs
+        return self._seconds, self._sent(vaults, answers)
 
     def _share(self, mailbox: Mailbox) -> tuple[dict[int, Client], dict[int, bytes]]:
         """Make the clients and post what they offer each other; return them and what goes to the server."""
@@ -216,13 +203,13 @@ class Sum:
             self._protocol.add(masked, total)
         plain += summand
 
-    def _count(self, vaults: Mapping[int, bytes], answers: Mapping[int, bytes]) -> None:
-        """Count the bytes that were sent."""
+    def _sent(self, vaults: Mapping[int, bytes], answers: Mapping[int, bytes]) -> dict[str, float]:
+        """Return the bytes that were sent."""
         sealed = self._protocol.sealed_bytes(self._roster)
         degree = sum(map(len, self._roster.neighbours.values())) / len(vaults)
         vault, answer = (sum(map(len, each.values())) / len(each) for each in (vaults, answers))
         upload = _WORD_BYTES * self._setting.size
-        self._costs.sent = {
+        return {
             "client_offline_bytes": KEY_BYTES + degree * sealed + vault,
             "client_upload_bytes": upload,
             "client_answer_bytes": answer,
@@ -237,7 +224,7 @@ class Sum:
         start = time.process_time()
         yield
         taken = time.process_time() - start
-        self._costs.seconds[step] += taken / parties.get(step, self._setting.clients)
+        self._seconds[step] += taken / parties.get(step, self._setting.clients)
 
 
 def load_code(protocols: Iterable[str]) -> None:

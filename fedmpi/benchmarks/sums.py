@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, figures_of, in_turn, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, figures_of, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
@@ -14,9 +14,7 @@ from fedmpi.registry.check import Checked
 from fedmpi.runs.signals import StopRequest
 
 
-def measure(
-    cases: Sequence[Checked], source: DataSource, world: World, repetitions: int, warmup: int
-) -> Report:
+def measure(cases: Sequence[Checked], source: DataSource, world: World, turns: Turns) -> Report:
     """Run a round of each case after a round of the others, all in one process.
 
     Parameters
@@ -25,8 +23,8 @@ def measure(
         The same case but for its reduction; the others are compared with the first.
     source : DataSource
     world : World
-    repetitions, warmup : int
-        Rounds that count, and rounds before; the first holds the keys of the run.
+    turns : Turns
+        The first round holds the keys of the run.
 
     Returns
     -------
@@ -37,13 +35,13 @@ def measure(
     prepared = {checked.case.reduction.name: prepare(checked, source, world) for checked in cases}
     first_name, *others = prepared
     with deterministic(True):
-        turns = in_turn({n: partial(_round, each) for n, each in prepared.items()}, warmup, repetitions)
-    samples = {name: figures_of(rows) for name, rows in turns.items()}
+        rounds = turns.of({name: partial(_round, each) for name, each in prepared.items()})
+    samples = {name: figures_of(rows) for name, rows in rounds.items()}
     first = samples[first_name]["cpu"]
     for name in others:
         for figure in ("cpu", "online"):
             samples[name][f"{figure} / {first_name}"] = ratios(samples[name][figure], first)
-    settings = {"case": cases[0].case.config(), "repetitions": repetitions, "warmup": warmup}
+    settings = {"case": cases[0].case.config(), **vars(turns)}
     statements = [_statement(name, first_name, samples[name]) for name in others]
     measurements = [Measurement({"reduction": name}, figures) for name, figures in samples.items()]
     return Report("sums", settings, measurements, {}, statements)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import cProfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +13,15 @@ import torch
 
 from fedmpi.benchmarks import machine
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.roofline import GinBytes, least_seconds
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, figures_of, in_turn, rates
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, figures_of, rates
 from fedmpi.comm.world import World
 from fedmpi.datasets.source import DataSource
-from fedmpi.models.flops import GraphCounts
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.options import GinOptions
 from fedmpi.registry.check import Checked
+
+_FLOAT_BYTES = 4
+_INDEX_BYTES = 4
 
 Ints = npt.NDArray[np.int64]
 Action = Callable[[int], tuple[int, int]]
@@ -32,7 +32,60 @@ Rows = Sequence[Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class _Limits:
+class GinBytes:
+    """Counted bytes of one GIN with `width` input features and `classes` outputs.
+
+    Every operation (a product with the elementwise work before and after it, a sum over neighbours, a
+    pooling) reads each of its operands once and writes its result once, in single precision; indices have 4
+    bytes. What an implementation keeps in cache from one operation to the next lowers its real traffic below
+    this; separate elementwise passes, layout copies and reads beyond the first raise it above.
+    """
+
+    options: GinOptions
+    width: int
+    classes: int
+
+    def _products(self, counts: GraphCounts) -> list[tuple[int, int, int]]:
+        """Return the products' shapes (rows, inner, columns) in the order of the forward pass."""
+        hidden = self.options.hidden
+        square = (counts.nodes, hidden, hidden)
+        head = [(counts.graphs, hidden, hidden), (counts.graphs, hidden, self.classes)]
+        return [(counts.nodes, self.width, hidden), *[square] * (2 * self.options.layers), *head]
+
+    def _sums(self, counts: GraphCounts) -> int:
+        """Return the bytes of all sums over neighbours and of the pooling, in one direction."""
+        hidden, layers = self.options.hidden, self.options.layers
+        features = layers * 2 * counts.nodes * hidden + (counts.nodes + counts.graphs) * hidden
+        indices = layers * (counts.edges + counts.nodes) + counts.graphs
+        return _FLOAT_BYTES * features + _INDEX_BYTES * indices
+
+    def _norms(self, counts: GraphCounts, arrays: int) -> int:
+        """Return the bytes of all normalisations, each reading and writing so many arrays of nodes."""
+        layers = len(self.options.norms) * self.options.layers
+        return _FLOAT_BYTES * layers * arrays * counts.nodes * self.options.hidden
+
+    def forward(self, counts: GraphCounts) -> int:
+        """Return the bytes of one forward pass."""
+        products = sum(_operands(shape) for shape in self._products(counts))
+        return products + self._sums(counts) + self._norms(counts, 2)
+
+    def training(self, counts: GraphCounts) -> int:
+        """Return the bytes of one forward and backward pass; the features need no gradient.
+
+        Each product has two companions of the same three operands in the backward pass, for the weights and
+        for the input; a normalisation reads its input and the gradient and writes one.
+        """
+        first, *rest = (_operands(shape) for shape in self._products(counts))
+        return 2 * first + 3 * sum(rest) + 2 * self._sums(counts) + self._norms(counts, 5)
+
+
+def _operands(shape: tuple[int, int, int]) -> int:
+    rows, inner, columns = shape
+    return _FLOAT_BYTES * (rows * inner + inner * columns + rows * columns)
+
+
+@dataclass(frozen=True)
+class Limits:
     """The machine's highest rates: GFLOP/s of square products and of those at a layer's shape, GB/s."""
 
     square: float
@@ -40,20 +93,12 @@ class _Limits:
     bandwidth: float
 
     def seconds(self, gflop: float, gigabytes: float) -> float:
-        """Return the least time by the roofline at the layer's rate."""
-        return least_seconds(gflop, gigabytes, self.layer, self.bandwidth)
+        """Return the limit of the roofline (Williams, Waterman and Patterson 2009): computing or moving."""
+        return max(gflop / self.layer, gigabytes / self.bandwidth)
 
 
-def measure(
-    checked: Checked, source: DataSource, world: World, repetitions: int, warmup: int, functions: int = 0
-) -> Report:
+def measure(checked: Checked, source: DataSource, world: World, turns: Turns) -> Report:
     """Time rounds of local training and of evaluation, without averaging between them.
-
-    Parameters
-    ----------
-    functions : int
-        How many functions to name by their own time in one more round of each phase, taken under Python's
-        profiler.
 
     Returns
     -------
@@ -65,26 +110,20 @@ def measure(
     hidden, rows = prepared.case.model.hidden, _nodes_per_step(prepared)
     actions: dict[str, Action] = {"train": prepared.train, "evaluate": prepared.evaluate}
     with deterministic(True):
-        timed = {name: partial(_timed, action, prepared.device) for name, action in actions.items()}
-        phases = in_turn(timed, warmup, repetitions)
-        profiled = actions if functions else {}
-        last = warmup + repetitions
-        shares = {name: _profile(partial(each, last), functions) for name, each in profiled.items()}
-    dense = machine.dense_sweep(prepared.device, hidden, rows, repetitions)
-    triad = machine.streaming(prepared.device, repetitions)
+        phases = turns.of({name: partial(_timed, each, prepared.device) for name, each in actions.items()})
+    dense = machine.dense_sweep(prepared.device, hidden, rows, turns.repetitions)
+    triad = machine.streaming(prepared.device, turns.repetitions)
     square, layer = machine.fastest(dense, "square"), machine.fastest(dense, "layer", rows)
-    limits = _Limits(square, layer, triad.figures["rate"].maximum)
+    limits = Limits(square, layer, triad.figures["rate"].maximum)
     moved = _counted_gigabytes(prepared)
     found = [_measurement(name, phase, moved.get(name), limits) for name, phase in phases.items()]
-    results = _results(phases, moved, limits) | {"nodes_per_step": rows, "functions": shares}
-    settings = {"case": prepared.case.config(), "repetitions": repetitions, "warmup": warmup}
-    statements = [_machine_statement(limits, rows, hidden)]
-    statements += [_phase_statement(each, results) for each in found]
-    statements += [_functions_statement(name, each) for name, each in shares.items()]
+    results = _results(phases, moved, limits) | {"nodes_per_step": rows}
+    settings = {"case": prepared.case.config(), **vars(turns)}
+    statements = [_machine_statement(limits, rows, hidden), *(_phase_statement(e, results) for e in found)]
     return Report("train", settings, [*found, *dense, triad], results, statements)
 
 
-def _results(phases: Mapping[str, Rows], moved: Mapping[str, float], limits: _Limits) -> dict[str, Any]:
+def _results(phases: Mapping[str, Rows], moved: Mapping[str, float], limits: Limits) -> dict[str, Any]:
     """Return the counts of a round and the machine's rates."""
     gflop = {name: rows[-1]["model"] for name, rows in phases.items()}
     return {
@@ -103,25 +142,7 @@ def _timed(action: Action, device: torch.device, turn: int) -> dict[str, float]:
     return {**seconds, "model": flops[0] / 1e9, "executed": flops[1] / 1e9}
 
 
-def _profile(action: Callable[[], object], functions: int) -> dict[str, float]:
-    """Return the functions that take the most time of their own, as shares of the action's."""
-    profiler = cProfile.Profile()
-    profiler.runcall(action)
-    profiler.create_stats()
-    own: dict[str, float] = {}
-    for (file, _, function), (_, _, seconds, _, _) in profiler.stats.items():
-        label = function if file == "~" else f"{Path(file).stem}.{function}"
-        own[label] = own.get(label, 0.0) + seconds
-    total = sum(own.values())
-    return {label: own[label] / total for label in sorted(own, key=lambda label: -own[label])[:functions]}
-
-
-def _functions_statement(name: str, shares: Mapping[str, float]) -> str:
-    parts = (f"{label} {100 * share:.1f} %" for label, share in shares.items())
-    return f"{name}, own time: {', '.join(parts)}"
-
-
-def _measurement(name: str, phase: Rows, gigabytes: float | None, limits: _Limits) -> Measurement:
+def _measurement(name: str, phase: Rows, gigabytes: float | None, limits: Limits) -> Measurement:
     seconds = figures_of([{name: row[name] for name in ("wall_seconds", "cpu_seconds")} for row in phase])
     wall = seconds["wall_seconds"]
     model, executed = (rates("GFLOP/s", (row[name] for row in phase), wall) for name in ("model", "executed"))
@@ -173,7 +194,7 @@ def _counted_gigabytes(prepared: Prepared) -> dict[str, float]:
     return {"train": train / 1e9, "evaluate": evaluate / 1e9}
 
 
-def _machine_statement(limits: _Limits, rows: int, hidden: int) -> str:
+def _machine_statement(limits: Limits, rows: int, hidden: int) -> str:
     return (
         f"machine: {limits.square:.1f} GFLOP/s in square products, {limits.layer:.1f} in "
         f"[{rows} x {hidden}] x [{hidden} x {hidden}], {limits.bandwidth:.1f} GB/s in the triad"

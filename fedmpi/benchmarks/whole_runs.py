@@ -1,15 +1,177 @@
-"""Whole runs as a user starts them: processes of their own, each into a folder."""
+"""Whole runs as a user starts them: on several numbers of ranks in turn, and from the command to round 1."""
 
 from __future__ import annotations
 
+import resource
+import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, figures_of, ratios
+from fedmpi.comm.interrupt import Stopped
 from fedmpi.comm.launch import launcher, python
 from fedmpi.errors import RunFailed
 from fedmpi.store.reader import AttemptRecord, load_run
+
+Float = npt.NDArray[np.float64]
+Told = Callable[[str], None]
+"""Told of every run or turn before it starts."""
+
+_FASTEST = 10
+"""Percent of the rounds that count as those in which the machine was left alone."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Medians of one run's rounds by figure, and all its rounds; the first left out."""
+
+    medians: Mapping[str, float]
+    seconds: Float
+
+
+def ranks_in_turn(command: Sequence[str], ranks: Sequence[int], turns: Turns, told: Told) -> Report:
+    """Start the same run on each number of ranks, and all of them again.
+
+    Machines that others use are faster at one time than at another: so what is compared was measured in
+    turn, and a ratio is that of neighbours. Who waits for two cores meets others more often than who
+    waits for one: the fastest tenth of all rounds says what is left of a gain when nobody disturbs.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The run, without ``--out``.
+    ranks : sequence of int
+        The first is what the others are compared with.
+    turns : Turns
+    told : callable
+
+    Returns
+    -------
+    Report
+        Per number of ranks the median round, what it takes beyond the busiest rank's training and
+        evaluation, as seconds and as a share, and the gain: rounds of the first for one of these.
+
+    Raises
+    ------
+    BadInput
+        There is no mpiexec, or the ranks are too many for this machine.
+    RunFailed
+        A run ended with an error.
+    """
+
+    def one(number: int, turn: int) -> Run:
+        told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}, {number} ranks")
+        return _run(command, number)
+
+    with _ended_by_term():
+        found = turns.of({str(number): partial(one, number) for number in ranks})
+    settings = {"command": list(command), "ranks": list(ranks), **vars(turns)}
+    return summed_up({int(number): runs for number, runs in found.items()}, settings)
+
+
+def summed_up(found: Mapping[int, Sequence[Run]], settings: Mapping[str, Any]) -> Report:
+    """Return the report on runs by number of ranks, the first of which the others are compared with."""
+    first, *_ = found
+    figures = {number: figures_of([run.medians for run in runs]) for number, runs in found.items()}
+    fastest = {
+        number: float(np.percentile(np.concatenate([run.seconds for run in runs]), _FASTEST))
+        for number, runs in found.items()
+    }
+    results: dict[str, dict[str, float]] = {"gain": {}, "gain_of_fastest": {}}
+    statements = []
+    for number, runs in found.items():
+        gain = ratios(figures[first]["round_seconds"], figures[number]["round_seconds"])
+        figures[number]["gain"] = gain
+        results["gain"][str(number)] = gain.median
+        results["gain_of_fastest"][str(number)] = fastest[first] / fastest[number]
+        if number != first:
+            statements.append(
+                f"{number} ranks do {gain.median:.2f} times the rounds of {first} "
+                f"({gain.minimum:.2f} to {gain.maximum:.2f} in {len(runs)} turn{'s' * (len(runs) > 1)}; "
+                f"{fastest[first] / fastest[number]:.2f} by the fastest tenth of all rounds)"
+            )
+    measurements = [Measurement({"ranks": number}, each) for number, each in figures.items()]
+    return Report("ranks", settings, measurements, results, statements)
+
+
+@contextmanager
+def _ended_by_term() -> Iterator[None]:
+    """Have TERM end this process as Ctrl-C does, which also ends what it started and clears up."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(command: Sequence[str], ranks: int) -> Run:
+    """Run once."""
+    attempt = attempt_of(command, ranks, "bench ranks")
+    work = [attempt.phases.index(name) for name in ("train", "evaluate")]
+    busy = attempt.measurements["phase_seconds"][1:, :, work].sum(axis=2).max(axis=1)
+    seconds = attempt.measurements["round_seconds"][1:]
+    medians = {
+        "round_seconds": float(np.median(seconds)),
+        "overhead_seconds": float(np.median(seconds - busy)),
+    }
+    medians["overhead_share"] = medians["overhead_seconds"] / medians["round_seconds"]
+    medians["server_cpu_seconds"] = float(np.median(attempt.measurements["cpu_seconds"][1:, 0]))
+    return Run(medians, seconds)
+
+
+def start(command: Sequence[str], ranks: int, turns: Turns, told: Told) -> Report:
+    """Start a run of one round and a process that imports torch, in turn.
+
+    Returns
+    -------
+    Report
+        Per rank the CPU time before its first round, and what of it is not the import of torch.
+    """
+
+    def seconds(turn: int) -> list[float]:
+        """Return the CPU time of importing torch and of each rank before its first round."""
+        told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}")
+        torch = _import_of_torch()
+        places = attempt_of(command, ranks, "bench start").provenance["mpi"]["ranks"]
+        return [torch, *(place["cpu_seconds"] for place in places)]
+
+    torch, *starts = (
+        Samples.of("s", each) for each in zip(*turns.of({"start": seconds})["start"], strict=True)
+    )
+    measurements, results = [Measurement({"process": "import torch"}, {"cpu": torch})], {}
+    for rank, own in enumerate(starts):
+        beyond = Samples.of("s", (a - b for a, b in zip(own.values, torch.values, strict=True)))
+        measurements.append(Measurement({"process": f"rank {rank}"}, {"cpu": own, "beyond_torch": beyond}))
+        results[f"rank {rank}"] = beyond.median
+    settings = {"command": list(command), "ranks": ranks, **vars(turns)}
+    slowest = max(results.values())
+    statement = f"{slowest:.2f} s of CPU time from the command to the first round, beyond the import of torch"
+    return Report("start", settings, measurements, {"beyond_torch": results}, [statement])
+
+
+def _import_of_torch() -> float:
+    before = _children()
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    return _children() - before
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def command_of(

@@ -21,9 +21,6 @@ class _AdamLike(Options):
     state: Literal["kept", "reset"] = "kept"
     """Whether moments and step count survive from round to round, as in the released GCFL code."""
 
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
-    """Kernels that can take its steps."""
-
 
 class AdamOptions(_AdamLike):
     """The clients' optimizer: Adam with L2 weight decay inside (not AdamW)."""
@@ -51,8 +48,6 @@ class SgdOptions(Options):
     """Step length."""
     weight_decay: float = Field(0.0, ge=0)
     """Weight of the L2 penalty, whose gradient is added to the loss's."""
-
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
 
     @property
     def state(self) -> str:

@@ -115,7 +115,7 @@ class Case(Options):
     """Which clients are evaluated, how often, and on what."""
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
     """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model,
-    objective, algorithm and optimizer; else torch's CSR products, "csr"."""
+    objective and algorithm; else torch's CSR products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -145,8 +145,7 @@ class Case(Options):
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model: ModelOptions = values.get("model", GinOptions())
         able = model.kernels & (info.context or {}).get("kernels", model.kernels)
-        for axis in ("objective", "optimizer"):
-            able &= getattr(values.get(axis), "kernels", able)
+        able &= getattr(values.get("objective"), "kernels", able)
         if wanted not in able or not (model.any_task or _classifies(values)):
             wanted = "csr"
         return {"kernels": wanted, **values}

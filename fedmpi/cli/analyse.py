@@ -28,16 +28,15 @@ from fedmpi.heterogeneity.distances import Heterogeneity, Spread
 from fedmpi.heterogeneity.distances import heterogeneity as measure_heterogeneity
 from fedmpi.heterogeneity.leakage import Leakage
 from fedmpi.heterogeneity.leakage import leakage as find_leakage
-from fedmpi.heterogeneity.properties import Comparison, compare
-from fedmpi.heterogeneity.statistics import Statistics
-from fedmpi.heterogeneity.statistics import statistics as count
+from fedmpi.heterogeneity.properties import Comparison, Statistics, compare
+from fedmpi.heterogeneity.properties import statistics as count
 from fedmpi.partition.partition import make
 from fedmpi.registry.check import check_suite
 from fedmpi.tables.table import Column, Table, fields, listed
 
 Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
 AsPublished = Annotated[
-    bool, typer.Option("--as-published", help="Choices that fit the paper's numbers; see docs/analyses.md.")
+    bool, typer.Option(help="Choices that fit the paper's numbers; see docs/analyses.md.")
 ]
 
 
@@ -70,13 +69,11 @@ def properties(
     --------
     fedmpi analyse properties PROTEINS
     """
-    rows: list[Comparison] = []
-    for raw in _named(data, names or list(published.TABLE_1)):
-        rows.extend(compare(raw, seed, as_published))
+    raws = _named(data, names or list(published.TABLE_1))
+    rows = [row for raw in raws for row in compare(raw, seed, as_published)]
     if as_json:
-        return print_json(
-            {"seed": seed, "as_published": as_published, "properties": [asdict(row) for row in rows]}
-        )
+        settings = {"seed": seed, "as_published": as_published}
+        return print_json({**settings, "properties": [asdict(row) for row in rows]})
     drawn = "G(n, p)" if as_published else "G(n, m)"
     return show(Table(_PROPERTIES, rows, f"Properties of graphs and of random ones (seed {seed}); {drawn}"))
 
@@ -202,21 +199,21 @@ def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
 
 def _leakage(case: Case, found: Leakage, clients: int) -> dict[str, Any]:
     """Return how many test examples the first clients have, and of how many there is a twin where."""
+    names = ("client", "dataset", "test", "own", "other", "none")
+    rows = [
+        (
+            each.client,
+            each.dataset,
+            len(each.own),
+            *(int(twins.sum()) for twins in (each.own, each.other, each.clean)),
+        )
+        for each in found.clients[:clients]
+    ]
     return {
         "dataset": case.dataset.name,
         "partition": case.partition.model_dump(mode="json"),
         "distinct": [asdict(each) for each in found.datasets],
-        "clients": [
-            {
-                "client": client.client,
-                "dataset": client.dataset,
-                "test": len(client.own),
-                "own": int(client.own.sum()),
-                "other": int(client.other.sum()),
-                "none": int(client.clean.sum()),
-            }
-            for client in found.clients[:clients]
-        ],
+        "clients": [dict(zip(names, row, strict=True)) for row in rows],
     }
 
 

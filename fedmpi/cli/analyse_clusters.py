@@ -53,9 +53,8 @@ def _final_table(found: Sequence[ClusteredRun], options: WalkOptions) -> Rows:
         for kind in KINDS:
             before, after = run.before.scopes[kind], run.clusterings[-1].scopes[kind]
             every = (_level(before.every.found), *_compared(after.every))
-            rows.append(
-                [_case(run), kind, *every, _level(before.different.found), *_compared(after.different)]
-            )
+            different = (_level(before.different.found), *_compared(after.different))
+            rows.append([_case(run), kind, *every, *different])
     return Table(listed(headings), rows, title)
 
 
@@ -113,11 +112,8 @@ def _agreement(clustering: Clustering) -> tuple[Entry | None, Entry | None]:
 def _names(found: ClusteredRun) -> str:
     last = found.clusterings[-1]
     groups = " | ".join(" ".join(cluster) for cluster in last.clusters)
-    state = (
-        ""
-        if found.run.status == "complete"
-        else f", {found.run.status} after round {found.run.rounds_completed}"
-    )
+    unfinished = f", {found.run.status} after round {found.run.rounds_completed}"
+    state = "" if found.run.status == "complete" else unfinished
     left_out = f"; {found.left_out} graphs without edges left out" if found.left_out else ""
     return f"{_case(found)} (since round {last.round}{state}): {groups}{left_out}"
 

@@ -4,56 +4,55 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedmpi.cli.bench import alone, finish, names_of
-from fedmpi.cli.options import Json, refuse_beside, whole_numbers
+from fedmpi.cli.commands import refuse_beside
+from fedmpi.cli.measuring import Repetitions, Warmup, measuring, names_of, told
+from fedmpi.cli.options import Json, whole_numbers
 from fedmpi.cli.terminal import say
-from fedmpi.config.documents import short
 from fedmpi.errors import BadInput
 
 if TYPE_CHECKING:
     from fedmpi.benchmarks.samples import Measurement, Report
-    from fedmpi.benchmarks.secure import Sweep
 
 _PROTOCOLS = ("secagg", "secagg+", "lightsecagg")
-_LEAST_CLIENTS, _MOST_CLIENTS, _MOST_PARAMETERS = 4, 2000, 100_000_000
-_DROPOUTS = "0,10,30,50"
-_MOST_DROPOUT = 70
 
 
 def secure(
     context: typer.Context,
-    protocols: Annotated[str, typer.Option(help="Of secagg, secagg+, lightsecagg.")] = ",".join(_PROTOCOLS),
-    parameters: Annotated[str, typer.Option(help="Sizes of a model, with commas.")] = "30000,280000",
-    clients: Annotated[
-        str, typer.Option(help="Clients of a sum, with commas; four at least.")
-    ] = "8,16,32,64",
-    dropouts: Annotated[
-        str, typer.Option(help="Percent of the clients that drop out before they upload, up to 70.")
-    ] = _DROPOUTS,
-    repetitions: Annotated[int, typer.Option(min=1, help="Measured sums of a setting; all are kept.")] = 3,
-    warmup: Annotated[int, typer.Option(min=0, help="Sums of a setting before, not measured.")] = 1,
-    peer: Annotated[
-        Path | None,
-        typer.Option(metavar="PYTHON", help="Take turns with Flower, in the environment of this Python."),
-    ] = None,
-    image: Annotated[
-        Path | None, typer.Option(help="Also draw total time against clients: .svg, .pdf or .png.")
-    ] = None,
-    from_: Annotated[
-        list[Path] | None,
-        typer.Option("--from", help="Fit and draw what --json printed before; may be repeated."),
-    ] = None,
+    protocols: str = ",".join(_PROTOCOLS),
+    parameters: str = "30000,280000",
+    clients: str = "8,16,32,64",
+    dropouts: str = "0,10,30,50",
+    repetitions: Repetitions = 3,
+    warmup: Warmup = 1,
+    peer: Annotated[Path | None, typer.Option(metavar="PYTHON")] = None,
+    image: Path | None = None,
+    from_: list[Path] | None = None,
     as_json: Json = False,
 ) -> int:
     """Run whole secure sums of simulated clients: seconds and bytes of each step, and how they grow.
+
+    Parameters
+    ----------
+    protocols
+        Of secagg, secagg+, lightsecagg.
+    parameters
+        Sizes of a model, with commas.
+    clients
+        Clients of a sum, with commas; four at least.
+    dropouts
+        Percent of the clients that drop out before they upload, up to 70.
+    peer
+        Take turns with Flower, in the environment of this Python.
+    image
+        Also draw total time against clients: .svg, .pdf or .png.
+    from_
+        Fit and draw what --json printed before; may be repeated.
 
     Examples
     --------
@@ -64,9 +63,9 @@ def secure(
         return _summed_up(from_, image)
     asked = (
         names_of(protocols, _PROTOCOLS, "--protocols"),
-        _numbers(parameters, "--parameters", 1, _MOST_PARAMETERS),
-        _numbers(clients, "--clients", _LEAST_CLIENTS, _MOST_CLIENTS),
-        tuple(percent / 100 for percent in _numbers(dropouts, "--dropouts", 0, _MOST_DROPOUT)),
+        tuple(whole_numbers(parameters, "--parameters", 1, 100_000_000)),
+        tuple(whole_numbers(clients, "--clients", 4, 2000)),
+        tuple(percent / 100 for percent in whole_numbers(dropouts, "--dropouts", 0, 70)),
     )
     if peer is not None and image is not None:
         raise BadInput("--image draws the three protocols: leave --peer out")
@@ -74,34 +73,21 @@ def secure(
         raise BadInput(f"--peer {peer}: name a Python that has Flower, and secagg+ among --protocols")
     if importlib.util.find_spec("cryptography") is None:
         raise BadInput("bench secure needs the extra secure: pip install 'fedmpi[secure]'")
-    checkout = alone("secure", 1)
+    show = measuring("secure")
     _check_image(image)
-    from fedmpi.benchmarks.secure import Sweep
-
-    report = _measure(Sweep(*asked), peer, repetitions, warmup)
-    code = finish(report, as_json, checkout, {"threads": 1})
-    _draw(image, report)
-    return code
-
-
-def _measure(sweep: Sweep, peer: Path | None, repetitions: int, warmup: int) -> Report:
-    from fedmpi.benchmarks.secure import measure
+    from fedmpi.benchmarks.samples import Turns
+    from fedmpi.benchmarks.secure import Sweep, measure
     from fedmpi.benchmarks.secure_peer import compare
 
-    def told(text: str) -> None:
-        say(text, sys.stderr)
-
+    sweep, turns = Sweep(*asked), Turns(repetitions, warmup)
     if peer is None:
-        return measure(sweep, repetitions, warmup, told)
-    return compare([e for e in sweep.settings() if e.protocol == "secagg+"], peer, repetitions, warmup, told)
-
-
-def _numbers(text: str, option: str, least: int, most: int) -> tuple[int, ...]:
-    advice = f"give whole numbers from {least} to {most} with commas"
-    found = whole_numbers(text, re.compile(r"\d{1,9}"), option, advice)
-    if min(found) < least or max(found) > most:
-        raise BadInput(f"{option} {short(text)}: {advice}")
-    return tuple(dict.fromkeys(found))
+        report = measure(sweep, turns, told)
+    else:
+        settings = [each for each in sweep.settings() if each.protocol == "secagg+"]
+        report = compare(settings, peer, turns, told)
+    code = show(report, as_json)
+    _draw(image, report)
+    return code
 
 
 def _check_image(image: Path | None) -> None:
@@ -118,11 +104,11 @@ def _draw(image: Path | None, report: Report) -> None:
     if image is None:
         return
     from fedmpi.analysis.figures import style
-    from fedmpi.analysis.figures.secure import picture
+    from fedmpi.analysis.figures.scaling import secure_sums
 
     with style.applied():
-        style.save(picture(report.record()["measurements"]), image)
-    say(f"Picture: {image}", sys.stderr)
+        style.save(secure_sums(report.record()["measurements"]), image)
+    told(f"Picture: {image}")
 
 
 def _summed_up(paths: Sequence[Path], image: Path | None) -> int:

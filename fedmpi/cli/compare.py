@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from fedmpi.analysis.comparison.compare import Comparison, Limits
+from fedmpi.analysis.comparison.compare import Allowance, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
-from fedmpi.analysis.comparison.judging import Allowance, Unit
 from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side, split
 from fedmpi.analysis.comparison.pairs import Pair
@@ -25,78 +24,67 @@ from fedmpi.cli.report import check_target
 from fedmpi.cli.terminal import counted, left_out, print_json, say, show
 from fedmpi.errors import BadInput
 
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_ALLOWANCES: tuple[tuple[re.Pattern[str], Unit, float], ...] = (
-    (re.compile(r"(\d+(?:\.\d+)?)\s*(?:pt|pts|points?)"), "points", 0.01),
-    (_SHARE, "relative", 0.01),
-    (re.compile(r"(\d+(?:\.\d+)?)"), "absolute", 1.0),
-)
-Tolerance = Annotated[
-    str | None,
-    typer.Option(
-        metavar="1pt|1%|0.01",
-        help="Without a target: how much worse than the reference's accuracy, ROC-AUC or RMSE is still "
-        "valid: points, a share of it, or a number; default 1pt, of RMSE 1%.",
-    ),
-]
-
-
-def share(text: str, option: str) -> float:
-    """Return "10%" as 0.1."""
-    found = _SHARE.fullmatch(text.strip())
-    if found is None:
-        raise BadInput(f"{option} {text}: give a percentage, such as 10%")
-    return float(found[1]) / 100
+_TOLERANCE = re.compile(r"(\d+(?:\.\d+)?)\s*(pt|pts|points?|%)?")
+Tolerance = Annotated[str | None, typer.Option(metavar="1pt|1%|0.01")]
 
 
 def allowance(text: str | None, option: str) -> Allowance | None:
     """Return "1pt" as a point, "1%" as a share of the reference's value, "0.01" as it stands."""
     if text is None:
         return None
-    for pattern, unit, factor in _ALLOWANCES:
-        found = pattern.fullmatch(text.strip())
-        if found is not None:
-            return Allowance(factor * float(found[1]), unit, f"{option} {text}")
-    raise BadInput(
-        f"{option} {text}: give points such as 1pt, a percentage such as 1%, or a number such as 0.01"
-    )
+    found = _TOLERANCE.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(
+            f"{option} {text}: give points such as 1pt, a percentage such as 1%, or a number such as 0.01"
+        )
+    unit = "absolute" if found[2] is None else "relative" if found[2] == "%" else "points"
+    return Allowance(float(found[1]) * (1.0 if found[2] is None else 0.01), unit, f"{option} {text}")
+
+
+def share(text: str | None, option: str) -> float | None:
+    """Return "10%" as 0.1."""
+    if text is None:
+        return None
+    found = _TOLERANCE.fullmatch(text.strip())
+    if found is None or found[2] != "%":
+        raise BadInput(f"{option} {text}: give a percentage, such as 10%")
+    return float(found[1]) / 100
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Runs, suites or folders; the first is the reference.")],
-    identical: Annotated[
-        bool, typer.Option("--identical", help="Results must be equal bit for bit; of two sides.")
-    ] = False,
-    target: Annotated[
-        float | None,
-        typer.Option(help="Validation accuracy (0 to 1), ROC-AUC or RMSE that makes a run valid."),
-    ] = None,
+    runs: list[Path],
+    identical: bool = False,
+    target: float | None = None,
     tolerance: Tolerance = None,
-    fail_if_slower: Annotated[
-        str | None, typer.Option(metavar="10%", help="Exit code 1 if slower than the reference by more.")
-    ] = None,
-    fail_if_less_accurate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="1pt|1%|0.01", help="Exit code 1 if accuracy, ROC-AUC or RMSE is worse by more."
-        ),
-    ] = None,
+    fail_if_slower: Annotated[str | None, typer.Option(metavar="10%")] = None,
+    fail_if_less_accurate: Tolerance = None,
     as_json: Json = False,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SETTING",
-            help="Compare the values of a setting in these runs, such as algorithm, model, kernels, "
-            "optimizer.lr: paired by seed and all other settings.",
-        ),
-    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="SETTING")] = None,
     reference: Reference = None,
-    any_ranks: Annotated[
-        bool,
-        typer.Option("--any-ranks", help="Runs on another number of ranks are like for like; it is stated."),
-    ] = False,
+    any_ranks: bool = False,
 ) -> int:
     """Compare runs, suites or systems: ratios of all figures of merit, paired by case and seed.
+
+    Parameters
+    ----------
+    runs
+        Runs, suites or folders; the first is the reference.
+    identical
+        Results must be equal bit for bit; of two sides.
+    target
+        Validation accuracy (0 to 1), ROC-AUC or RMSE that makes a run valid.
+    tolerance
+        Without a target: how much worse than the reference's accuracy, ROC-AUC or RMSE is still valid:
+        points, a share of it, or a number; default 1pt, of RMSE 1%.
+    fail_if_slower
+        Exit code 1 if slower than the reference by more.
+    fail_if_less_accurate
+        Exit code 1 if accuracy, ROC-AUC or RMSE is worse by more.
+    by
+        Compare the values of a setting in these runs, such as algorithm, model, kernels, optimizer.lr: paired
+        by seed and all other settings.
+    any_ranks
+        Runs on another number of ranks are like for like; it is stated.
 
     Returns
     -------
@@ -115,7 +103,7 @@ def compare(
     limits = Limits(
         target,
         allowance(tolerance, "--tolerance"),
-        None if fail_if_slower is None else share(fail_if_slower, "--fail-if-slower"),
+        share(fail_if_slower, "--fail-if-slower"),
         allowance(fail_if_less_accurate, "--fail-if-less-accurate"),
     )
     if by is None and (len(runs) < 2 or reference is not None):
@@ -196,7 +184,16 @@ def _record(found: Comparison) -> dict[str, Any]:
                 "algorithm": case.algorithm,
                 "valid": not case.invalid,
                 "invalid": list(case.invalid),
-                "pairs": [_pair_record(pair) for pair in case.pairs],
+                "pairs": [
+                    {
+                        "first": str(pair.first.folder),
+                        "second": str(pair.second.folder),
+                        "not_like_for_like": [asdict(reason) for reason in pair.reasons],
+                        "differs": list(pair.stated),
+                        "same_run": pair.same,
+                    }
+                    for pair in case.pairs
+                ],
                 "figures": [_ratio_record(each) for each in case.ratios],
             }
             for case in found.cases
@@ -204,16 +201,6 @@ def _record(found: Comparison) -> dict[str, Any]:
         "overall": [_ratio_record(each) for each in found.overall],
         "left_out": list(found.left_out),
         "checks": [asdict(check) for check in found.checks],
-    }
-
-
-def _pair_record(pair: Pair) -> dict[str, Any]:
-    return {
-        "first": str(pair.first.folder),
-        "second": str(pair.second.folder),
-        "not_like_for_like": [asdict(reason) for reason in pair.reasons],
-        "differs": list(pair.stated),
-        "same_run": pair.same,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -14,7 +14,6 @@ from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.names import families, family_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.tables.table import Table, listed
@@ -55,15 +54,14 @@ def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugi
     """
     load_plugins(plugin or [])
     source = DataSource.from_environment(data, mirror)
-    for name in _datasets(names):
-        for member in source.members(name):
-            source.check(member)
-            source.prepare(member)
-            say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
-            if refused := source.refused_of(member):
-                say(f"{member}: {len(refused)} rows left out")
-            for line in refused:
-                say(f"  {line}")
+    for member in _members(names, source):
+        source.check(member)
+        source.prepare(member)
+        say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
+        if refused := source.refused_of(member):
+            say(f"{member}: {len(refused)} rows left out")
+        for line in refused:
+            say(f"  {line}")
     return 0
 
 
@@ -76,9 +74,8 @@ def verify(names: Names, data: Cache = None, plugin: Plugin = None) -> int:
     """
     load_plugins(plugin or [])
     source = DataSource.from_environment(data)
-    for name in _datasets(names):
-        for member in source.members(name):
-            say(f"{member}: ok, {_checked(member, source)}")
+    for member in _members(names, source):
+        say(f"{member}: ok, {_checked(member, source)}")
     return 0
 
 
@@ -92,16 +89,13 @@ def _checked(name: str, source: DataSource) -> str:
     return f"{sizes}{rows}; content has the digest noted {known}: {found}"
 
 
-def _datasets(names: Sequence[str]) -> list[str]:
-    """Return the dataset names meant: suites stand for the datasets of their cases."""
-    found: dict[str, None] = {}
+def _members(names: Sequence[str], source: DataSource) -> Iterator[str]:
+    """Yield the datasets meant, those of groups and of the cases of suites too."""
     known = {name for family in families() for name in (*family.names, *family.groups)}
+    asked: list[str] = []
     for name in names:
-        if name in known or not (name.endswith(".toml") or name in locations.bundled()):
-            found[name] = None
-            continue
-        for checked in check_suite(read(locations.find(name))):
-            found[checked.case.dataset.name] = None
-    if not found:
-        raise BadInput("name at least one dataset, group or suite")
-    return list(found)
+        is_suite = name not in known and (name.endswith(".toml") or name in locations.bundled())
+        cases = check_suite(read(locations.find(name))) if is_suite else []
+        asked += [checked.case.dataset.name for checked in cases] if is_suite else [name]
+    for name in dict.fromkeys(asked):
+        yield from source.members(name)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from fedmpi.analysis import rows
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.decide_tables import expectation_table, verdict_table
 from fedmpi.cli.options import Deciding, Share, SweepOptions
+from fedmpi.cli.paper import read_rows
 from fedmpi.cli.plan import plan_suite
-from fedmpi.cli.row_files import row_files
 from fedmpi.cli.sweep import run_missing
 from fedmpi.cli.terminal import show, write
 from fedmpi.config import locations
-from fedmpi.config.documents import load_json, short
+from fedmpi.config.documents import load_json
 from fedmpi.config.suite import CaseSettings, read
 from fedmpi.config.tables import toml_text
 from fedmpi.errors import BadInput, Diverged, Interrupted, RunFailed
-from fedmpi.judging.sequential import SPENDING
 from fedmpi.reproduction.deciding import Design, Standing, standings
 from fedmpi.reproduction.published import Published
 from fedmpi.reproduction.repetitions import Posed, about, case_of, pose
@@ -65,12 +62,11 @@ def until_decided(
     """
     if share.share is not None or share.cases is not None:
         raise BadInput("--until-decided chooses the cases: leave --share and --cases out")
-    design = _design(deciding)
+    design = Design(deciding.max_seeds or _MAX_SEEDS, deciding.spending or "pocock")
     claims, figures = about(path)
     posed = pose(path, claims, options.overrides, design.max_seeds)
     root = options.out or locations.RUNS / read(path).name
-    files = row_files(deciding.rows, Path("cells.csv")) if deciding.rows else []
-    given = [row for file in files for row in rows.read(file)]
+    given = read_rows(deciding.rows) if deciding.rows else []
     deciders = _Deciders(path, options, root, posed, figures, design, given)
     show(expectation_table(deciders.standings(), design))
     if deciding.dry_run:
@@ -83,25 +79,13 @@ def until_decided(
     return code
 
 
-def _design(deciding: Deciding) -> Design:
-    spending = deciding.spending or next(iter(SPENDING))
-    if spending not in SPENDING:
-        raise BadInput(f"--spending {short(spending)}: there are {', '.join(SPENDING)}")
-    return Design(deciding.max_seeds or _MAX_SEEDS, spending)
-
-
 def _keep(path: Path, design: Design, overrides: Sequence[str]) -> None:
     """Store how claims are decided, or refuse what a sweep that went before did not say."""
     now = {"max_seeds": design.max_seeds, "spending": design.spending, "set": list(overrides)}
-    before: Mapping[str, Any] = load_json(path, "design") if path.exists() else now
-    if not isinstance(before.get("set", []), list):
-        raise BadInput(f"{path}: not what --until-decided writes; move it, and claims are decided anew")
+    before = load_json(path, "design") if path.exists() else now
     if before != now:
-        words = [f"--max-seeds {before.get('max_seeds')}", f"--spending {before.get('spending')}"]
-        words += [f"--set {shlex.quote(str(each))}" for each in before.get("set", [])]
-        raise BadInput(
-            f"{path}: begun with {' '.join(words)}; claims that were looked at keep how they are decided"
-        )
+        words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in before.items() if value)
+        raise BadInput(f"{path}: begun with {words}; claims that were looked at keep how they are decided")
     write(path, json.dumps(now, indent=2) + "\n")
 
 

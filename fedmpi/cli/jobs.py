@@ -32,42 +32,41 @@ Target = Annotated[str, typer.Argument(help="A suite that was submitted, or the 
 
 @dataclass(frozen=True)
 class Shape:
-    """How the cases are spread over tasks."""
+    """How the cases are spread over tasks.
 
-    ranks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1_000_000,
-            help="Ranks of a case; default one per client and one, on one node: give more for several nodes.",
-        ),
-    ] = None
-    tasks: Annotated[int | None, typer.Option(min=1, help="Tasks of an array; default by the estimates.")] = (
-        None
-    )
-    at_once: Annotated[
-        int | None, typer.Option(min=1, help="Tasks that run at a time; default the system's.")
-    ] = None
-    minutes: Annotated[
-        int | None, typer.Option(min=2, help="Time limit of a task; default by the estimates.")
-    ] = None
+    Attributes
+    ----------
+    ranks
+        Ranks of a case; default one per client and one, on one node: give more for several nodes.
+    tasks
+        Tasks of an array; default by the estimates.
+    at_once
+        Tasks that run at a time; default the system's.
+    minutes
+        Time limit of a task; default by the estimates.
+    """
+
+    ranks: Annotated[int | None, typer.Option(min=1, max=1_000_000)] = None
+    tasks: Annotated[int | None, typer.Option(min=1)] = None
+    at_once: Annotated[int | None, typer.Option(min=1)] = None
+    minutes: Annotated[int | None, typer.Option(min=2)] = None
 
     def wishes(self) -> Wishes:
         """Return them as the plan takes them."""
         return Wishes(self.ranks, self.tasks, self.at_once, self.minutes)
 
 
-@dataclass(frozen=True)
-class _System:
-    system: Annotated[
-        str, typer.Option("--system", help="Machine: a name of `fedmpi jobs systems` or a file.")
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Order(Shape):
+    """The cases of a suite on a system.
 
+    Attributes
+    ----------
+    system
+        Machine: a name of `fedmpi jobs systems` or a file.
+    """
 
-@dataclass(frozen=True)
-class Order(Shape, _System):
-    """The cases of a suite on a system."""
-
+    system: Annotated[str, typer.Option()]
     set_: Set = None
     out: Out = None
     plugin: Plugin = None
@@ -78,15 +77,13 @@ class Order(Shape, _System):
         return Ordered(asked, self.out)
 
 
-def plan(
-    suite: SuiteName,
-    order: Order,
-    records: Annotated[
-        list[Path] | None, typer.Option(help="Folder of earlier runs to estimate from; may be repeated.")
-    ] = None,
-    as_json: Json = False,
-) -> int:
+def plan(suite: SuiteName, order: Order, records: list[Path] | None = None, as_json: Json = False) -> int:
     """Show cases, ranks, nodes and estimated time of a suite against a system's limits.
+
+    Parameters
+    ----------
+    records
+        Folder of earlier runs to estimate from; may be repeated.
 
     Examples
     --------
@@ -100,13 +97,18 @@ def plan(
 def render(
     suite: SuiteName,
     order: Order,
-    to: Annotated[Path, typer.Option(help="Folder to write into.")],
-    template: Annotated[
-        str, typer.Option(help="sweep: an array of cases; cpu, gpu, container: one job.")
-    ] = "sweep",
+    to: Annotated[Path, typer.Option()],
+    template: str = "sweep",
     data: Cache = None,
 ) -> int:
     """Write the job scripts and the lists of cases, to be read, edited and submitted by hand.
+
+    Parameters
+    ----------
+    to
+        Folder to write into.
+    template
+        sweep: an array of cases; cpu, gpu, container: one job.
 
     Examples
     --------
@@ -129,11 +131,7 @@ def render(
     return 0
 
 
-def submit(
-    suite: SuiteName,
-    order: Order,
-    data: Cache = None,
-) -> int:
+def submit(suite: SuiteName, order: Order, data: Cache = None) -> int:
     """Submit what is missing of a suite as arrays of tasks, and a report after them.
 
     Examples
@@ -155,11 +153,16 @@ def status(
     target: Target,
     out: Out = None,
     as_json: Json = False,
-    everything: Annotated[bool, typer.Option("--all", help="Complete cases, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all")] = False,
 ) -> int:
     """Show every case: done, running at a round, waiting and why, failed and why.
 
     Exit code 0: all are done; 75: cases run or wait; 1: some have failed and none is on its way.
+
+    Parameters
+    ----------
+    everything
+        Complete cases, too.
 
     Examples
     --------
@@ -177,13 +180,13 @@ def status(
     return 75 if any(state.active or state.word == "running" for state in found) else 1
 
 
-def resume(
-    target: Target,
-    shape: Shape,
-    system: Annotated[str | None, typer.Option(help="Another machine than before.")] = None,
-    out: Out = None,
-) -> int:
+def resume(target: Target, shape: Shape, system: str | None = None, out: Out = None) -> int:
     """Submit again what is neither complete nor in the queue; complete cases never run again.
+
+    Parameters
+    ----------
+    system
+        Another machine than before.
 
     Examples
     --------
@@ -197,14 +200,13 @@ def resume(
     return 0
 
 
-def cancel(
-    target: Target,
-    case: Annotated[
-        list[str] | None, typer.Option(help="Only the task of this case; may be repeated.")
-    ] = None,
-    out: Out = None,
-) -> int:
+def cancel(target: Target, case: list[str] | None = None, out: Out = None) -> int:
     """Cancel the jobs of a suite that are in the queue, or the tasks of single cases.
+
+    Parameters
+    ----------
+    case
+        Only the task of this case; may be repeated.
 
     Examples
     --------
@@ -212,9 +214,7 @@ def cancel(
     """
     ordered, before = reopen(target, out)
     queue = ask_or_refuse(before)
-    targets = queue.active_jobs()
-    if case:
-        targets = tasks_of(states(ordered.items, before, queue), case)
+    targets = tasks_of(states(ordered.items, before, queue), case) if case else queue.active_jobs()
     if not targets:
         say("nothing of it is in the queue")
         return 0
@@ -223,10 +223,13 @@ def cancel(
     return 0
 
 
-def systems(
-    fields: Annotated[bool, typer.Option("--fields", help="Every field of a system file.")] = False,
-) -> int:
+def systems(fields: bool = False) -> int:
     """List the bundled machines, or the fields of their files.
+
+    Parameters
+    ----------
+    fields
+        Every field of a system file.
 
     Examples
     --------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from shlex import quote
 
-from fedmpi.cli.terminal import console, print_json, say, show
+import numpy as np
+
+from fedmpi.cli.terminal import print_json, say, show
 from fedmpi.jobs import systems
 from fedmpi.jobs.cases import num_clients
 from fedmpi.jobs.order import Ordered
@@ -29,10 +30,8 @@ def show_plan(ordered: Ordered, plan: Plan, as_json: bool) -> None:
 
 
 def _batch_facts(batch: Batch) -> dict[str, object]:
-    cases = [
-        {"case": item.name, "seconds": estimate.seconds, "origin": estimate.origin}
-        for item, estimate in zip(batch.items, batch.estimates, strict=True)
-    ]
+    estimates = zip(batch.items, batch.estimates, strict=True)
+    cases = [{"case": item.name, "seconds": each.seconds, "origin": each.origin} for item, each in estimates]
     names = ("ranks", "threads", "nodes", "gpus", "tasks", "at_once", "minutes")
     return {**{name: getattr(batch, name) for name in names}, "cases": cases}
 
@@ -41,13 +40,9 @@ def _origins(batch: Batch) -> str:
     return ", ".join(sorted({estimate.origin for estimate in batch.estimates}))
 
 
-def _longest_case(batch: Batch) -> float:
-    return _longest([estimate.seconds for estimate in batch.estimates])
-
-
-def _longest(seconds: Sequence[float]) -> float:
-    """Return the largest; NaN where one is not known."""
-    return math.nan if any(map(math.isnan, seconds)) else max(seconds)
+def _longest(seconds: Iterable[float]) -> Entry:
+    """Return the largest time; none where one is not known."""
+    return _time(float(np.max(list(seconds))))
 
 
 def _time(seconds: float) -> Entry:
@@ -65,8 +60,13 @@ _PLAN: tuple[Column[Batch], ...] = (
     Column("GPUs/node", attrgetter("gpus"), spare=4),
     Column("tasks", attrgetter("tasks")),
     Column("at a time", attrgetter("at_once")),
-    Column("longest case", lambda batch: _time(_longest_case(batch)), numeric=True, spare=1),
-    Column("longest task", lambda batch: _time(_longest(batch.task_seconds())), numeric=True),
+    Column(
+        "longest case",
+        lambda batch: _longest(each.seconds for each in batch.estimates),
+        numeric=True,
+        spare=1,
+    ),
+    Column("longest task", lambda batch: _longest(batch.task_seconds()), numeric=True),
     Column("limit", lambda batch: _time(60 * batch.minutes)),
     Column("all", lambda batch: _time(batch.end_seconds()), numeric=True),
 )
@@ -142,19 +142,16 @@ def show_states(ordered: Ordered, states: Sequence[State], trouble: str, everyth
     everything : bool
         Whether complete cases are listed, too.
     """
-    screen = console(sys.stdout)
     shown = [state for state in states if everything or not state.item.done]
     if shown:
-        screen.print(Table(_STATES, shown, f"{ordered.suite.name} in {ordered.root}"))
-    counts = Counter(state.word for state in states)
-    shares = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
-    screen.print(f"{len(states)} cases: {shares}")
+        show(Table(_STATES, shown, f"{ordered.suite.name} in {ordered.root}"))
+    counts = sorted(Counter(state.word for state in states).items())
+    say(f"{len(states)} cases: {', '.join(f'{count} {word}' for word, count in counts)}")
     if trouble:
-        screen.print(f"fedmpi: {trouble}; shown is what the records say")
+        say(f"fedmpi: {trouble}; shown is what the records say")
         return
     if left := sum(state.left for state in states):
-        command = f"fedmpi jobs resume {quote(str(ordered.root))}"
-        screen.print(f"{left} are not on their way: {command}", soft_wrap=True)
+        say(f"{left} are not on their way: fedmpi jobs resume {quote(str(ordered.root))}")
     say_held(states)
 
 
@@ -168,8 +165,7 @@ _STATES: tuple[Column[State], ...] = (
 
 def say_held(states: Sequence[State]) -> None:
     """Name the cases that run, or seem to, outside of the queue."""
-    held = [state.item.name for state in states if state.held]
-    if held:
+    if held := [state.item.name for state in states if state.held]:
         say(
             f"{', '.join(held)}: locked by a run that is not in the queue; if it was killed, "
             "its lock ends two minutes later"

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -14,18 +15,10 @@ from typing import Annotated
 import typer
 
 from fedmpi.analysis.leaderboard import row_files
+from fedmpi.analysis.leaderboard import rows as board_rows
 from fedmpi.analysis.leaderboard import track as tracks
 from fedmpi.analysis.leaderboard.row_files import constants_beside, read_constants
-from fedmpi.analysis.leaderboard.rows import (
-    FINAL,
-    REFERENCE,
-    TUNING,
-    Constant,
-    Row,
-    differences,
-    merged,
-    rows_of,
-)
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, rows_of
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Settings, Track
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions
@@ -51,12 +44,7 @@ Rows = Annotated[
 ]
 
 
-def run(
-    track: TrackName,
-    options: SweepOptions,
-    rows: Rows = None,
-    budget: Budget = None,
-) -> int:
+def run(track: TrackName, options: SweepOptions, rows: Rows = None, budget: Budget = None) -> int:
     """Tune the methods of a track, run the winners with ten seeds, and add their rows; resumable.
 
     The best candidate by validation wins. The suite of the winners is written beside that of the tuning. With
@@ -80,7 +68,9 @@ def run(
     earlier = _refuse_places(whole, target)
     some = tracks.track(path, options.overrides)
     _refuse_strangers(whole, some)
-    if lacking := _without_reference(some, earlier):
+    there = {row.data for row in earlier if row.method == REFERENCE and row.stage == FINAL}
+    there |= {data for data, method in some.candidates if method == REFERENCE}
+    if lacking := [data for data in some.federations if data not in there]:
         say(f"Without a target on {', '.join(lacking)}: {REFERENCE} is neither chosen nor stored there")
     place = _below(options, TUNING)
     tuning = plan_suite(some.suite, place.out, resume=True, ranks=options.ranks)
@@ -123,14 +113,6 @@ def _refuse_strangers(whole: Track, some: Track) -> None:
                 f"--set: it chooses federations (data) and methods (algorithm) of {whole.suite.path}, "
                 "nothing else"
             )
-
-
-def _without_reference(some: Track, earlier: Sequence[Row]) -> list[str]:
-    """Return the federations whose costs cannot be set against the reference's."""
-    there = {row.data for row in earlier if row.method == REFERENCE and row.stage == FINAL}
-    return [
-        data for data in some.federations if data not in there and (data, REFERENCE) not in some.candidates
-    ]
 
 
 def _earlier(some: Track, target: Path) -> list[Row]:
@@ -180,7 +162,7 @@ def _add_rows(some: Track, target: Path, found: dict[str, list[Run]]) -> None:
         earlier = _earlier(some, target)
         for stage, runs in found.items():
             new += rows_of(some, runs, stage, earlier)
-        write(target, row_files.as_csv(Row, merged(earlier, new)))
+        write(target, row_files.as_csv(Row, board_rows.merged(earlier, new)))
     say(f"wrote {target}: {len(new)} rows of this run; {_page_command(some, target)} shows them")
     if lacking := sorted({row.data for row in new if row.scored and math.isnan(row.target)}):
         say(f"Without a target on {', '.join(lacking)}: run {REFERENCE} there, then these methods again")
@@ -245,10 +227,17 @@ def check(
     track: TrackName,
     options: Anew,
     rows: Rows = None,
-    every: Annotated[int, typer.Option(min=1, help="Which rows: one in so many, 1 for all.")] = 10,
-    first: Annotated[int, typer.Option(min=0, help="Number of the first of them, from 0.")] = 0,
+    every: Annotated[int, typer.Option(min=1)] = 10,
+    first: Annotated[int, typer.Option(min=0)] = 0,
 ) -> int:
     """Compute a part of a track's rows again, from nothing, and compare them bit for bit.
+
+    Parameters
+    ----------
+    every
+        Which rows: one in so many, 1 for all.
+    first
+        Number of the first of them, from 0.
 
     Returns
     -------
@@ -273,7 +262,28 @@ def check(
         kept = f"; the same command goes on in {options.out}" if options.out else "; --out would keep them"
         say(f"{len(computed)} of {counted(len(committed), 'case')} computed again, none compared{kept}")
         return code
-    return max(_compare(committed, computed), _compare_constants(found, path, committed, options.source()))
+    places = {(row.data, row.seed) for row in committed if row.stage == FINAL}
+    stored = [each for each in read_constants(constants_beside(path)) if (each.data, each.seed) in places]
+    federations, seeds = {data for data, _ in places}, {seed for _, seed in places}
+    again = _constants(found, federations, seeds, options.source()) if stored else {}
+    missing = sorted(set(stored) - set(chain(*again.values())), key=attrgetter("data", "seed"))
+    constants = [
+        f"constant prediction on {each.data}, seed {each.seed}: stored is {each.constant}" for each in missing
+    ]
+    code = _compared(
+        counted(len(committed), "case"), board_rows.differences(committed, computed), "the same bits"
+    )
+    if stored:
+        code = max(code, _compared(counted(len(stored), "constant prediction"), constants, "the same"))
+    return code
+
+
+def _compared(what: str, differences: Sequence[str], same: str) -> int:
+    """Print what differs; return the exit code."""
+    for line in differences:
+        say(f"DIFFERS: {line}")
+    say(f"{what} computed again: {f'{len(differences)} differ' if differences else same}")
+    return 1 if differences else 0
 
 
 def _computed(found: Track, committed: Sequence[Row], options: SweepOptions) -> tuple[int, list[Row]]:
@@ -292,28 +302,3 @@ def _computed(found: Track, committed: Sequence[Row], options: SweepOptions) -> 
             if code == Interrupted.exit_code:
                 return code, computed
     return 0, computed
-
-
-def _compare(committed: Sequence[Row], computed: Sequence[Row]) -> int:
-    """Print what differs; return the exit code."""
-    lines = differences(committed, computed)
-    for line in lines:
-        say(f"DIFFERS: {line}")
-    differing = f"{len(lines)} differ" if lines else "the same bits"
-    say(f"{counted(len(committed), 'case')} computed again: {differing}")
-    return 1 if lines else 0
-
-
-def _compare_constants(found: Track, path: Path, committed: Sequence[Row], source: DataSource) -> int:
-    """Compute the stored constants of these rows again and print what differs; return the exit code."""
-    places = {(row.data, row.seed) for row in committed if row.stage == FINAL}
-    stored = [each for each in read_constants(constants_beside(path)) if (each.data, each.seed) in places]
-    if not stored:
-        return 0
-    again = _constants(found, [data for data, _ in places], [seed for _, seed in places], source)
-    missing = set(stored) - set(chain(*again.values()))
-    for each in sorted(missing, key=lambda each: (each.data, each.seed)):
-        say(f"DIFFERS: constant prediction on {each.data}, seed {each.seed}: stored is {each.constant}")
-    differing = f"{len(missing)} differ" if missing else "the same"
-    say(f"{counted(len(stored), 'constant prediction')} computed again: {differing}")
-    return 1 if missing else 0

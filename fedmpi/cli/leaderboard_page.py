@@ -20,17 +20,20 @@ _PAGE = Path("docs/leaderboard.md")
 
 
 def page(
-    rows: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files of rows; default results/reference/leaderboard/TRACK.csv of each track."),
-    ] = None,
-    track: Annotated[
-        list[str] | None,
-        typer.Option(help="Track to show, as run takes it; may be repeated; default graphs and nodes."),
-    ] = None,
-    document: Annotated[Path, typer.Option(help="The page; its pictures go into images beside it.")] = _PAGE,
+    rows: Annotated[list[Path] | None, typer.Argument()] = None,
+    track: list[str] | None = None,
+    document: Path = _PAGE,
 ) -> int:
     """Write the page of tracks from stored rows: ranks, scores, costs and settings.
+
+    Parameters
+    ----------
+    rows
+        Files of rows; default results/reference/leaderboard/TRACK.csv of each track.
+    track
+        Track to show, as run takes it; may be repeated; default graphs and nodes.
+    document
+        The page; its pictures go into images beside it.
 
     Examples
     --------
@@ -60,14 +63,10 @@ def page(
             raise BadInput(f"rows of {', '.join(sorted(strange))}: {each.suite.name} has no such federation")
     places = rows or stored
     known = [each for path in places for each in row_files.read_constants(row_files.constants_beside(path))]
-    boards = [
-        board(
-            each,
-            [row for row in listed if row.track == each.name],
-            [one for one in known if one.track == each.name],
-        )
-        for each in found
-    ]
+    boards = []
+    for each in found:
+        lines = [row for row in listed if row.track == each.name]
+        boards.append(board(each, lines, [one for one in known if one.track == each.name]))
     for path, text in pages(boards, document.name).items():
         write(document.parent / path, text)
         say(f"wrote {document.parent / path}")

@@ -11,8 +11,8 @@ import typer
 
 import fedmpi
 from fedmpi.cli import output
+from fedmpi.cli.commands import commands
 from fedmpi.cli.ending import exit_code, refuse_unreadable
-from fedmpi.cli.options import commands
 from fedmpi.comm import interrupt
 
 _PANELS = {
@@ -32,10 +32,7 @@ _GROUPS = {
     ),
     "bench": (
         "Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
-        (
-            *("train", "cores", "comm", "record", "data", "peers", "sums"),
-            *("ranks", "start", "secure", "gpu"),
-        ),
+        ("train", "cores", "comm", "record", "data", "peers", "sums", "ranks", "start", "secure", "gpu"),
     ),
     "jobs": (
         "A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
@@ -58,17 +55,13 @@ _GROUPS = {
 
 _ELSEWHERE = {
     "new": "settings.new",
+    "suites": "settings.suites",
     "options": "settings.options",
+    "export": "records.export",
     "data list": "data.show",
     "analyse clusters": "analyse_clusters.clusters",
-    "bench ranks": "bench_launched.ranks",
-    "bench start": "bench_launched.start",
     "bench secure": "bench_secure.secure",
     "bench gpu": "bench_gpu.gpu",
-    "records repair": "report.repair",
-    "paper select": "select.select",
-    "paper system": "system.system",
-    "paper reproduction": "reproduction.reproduction",
     "leaderboard page": "leaderboard_page.page",
 }
 """Module and function of commands that are not found in the module of their group, or of their own name."""

@@ -31,7 +31,7 @@ class OutputLost(Exception):
         self.reader_gone = reader_gone
 
 
-class _Output(io.TextIOBase):
+class _Output:
     """A text stream that says once when it is lost, by a call, and takes everything silently from then on."""
 
     def __init__(self, stream: TextIO, descriptor: int, on_loss: Callable[[OutputLost], None]) -> None:
@@ -46,19 +46,8 @@ class _Output(io.TextIOBase):
     def flush(self) -> None:
         self._unless_lost(self._stream.flush)
 
-    def isatty(self) -> bool:
-        return self._stream.isatty()
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._stream.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        return self._stream.errors
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def _unless_lost(self, action: Callable[[], Any]) -> None:
         if self._lost:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel
 
 from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis import figures
 from fedmpi.analysis.discovery import each_run, run_paths
 from fedmpi.analysis.stored import read_run
-from fedmpi.cli.options import Budget, Image, SweepOptions
-from fedmpi.cli.terminal import say
+from fedmpi.cli.options import Budget, SweepOptions
+from fedmpi.cli.terminal import left_out, say
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.config.tables import closest, parse_override
@@ -24,7 +23,7 @@ from fedmpi.errors import BadInput
 from fedmpi.store import runfile
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import config_digest
-from fedmpi.visible import complain, complain_of
+from fedmpi.visible import complain
 
 if TYPE_CHECKING:
     from fedmpi.cli.plan import Planned
@@ -34,22 +33,25 @@ _MOST_NAMED = 3
 
 
 def plot(
-    what: Annotated[
-        str,
-        typer.Argument(help="A suite with a figure, or a kind of figure, such as losses (docs/figures.md)."),
-    ],
+    what: str,
     options: SweepOptions,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Finished runs to draw a kind from, or to take cases of a suite from."),
-    ] = None,
+    runs: Annotated[list[Path] | None, typer.Argument()] = None,
     budget: Budget = None,
-    image: Image = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of a kind; may be repeated.")
-    ] = None,
+    image: Path | None = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")] = None,
 ) -> int:
     """Draw the figure of a suite, whose missing cases are run first; or a kind of figure from finished runs.
+
+    Parameters
+    ----------
+    what
+        A suite with a figure, or a kind of figure, such as losses (docs/figures.md).
+    runs
+        Finished runs to draw a kind from, or to take cases of a suite from.
+    image
+        Picture: .svg, .pdf or .png; default beside the cases or here.
+    option
+        Option of a kind; may be repeated.
 
     Returns
     -------
@@ -63,7 +65,9 @@ def plot(
     fedmpi plot losses results/runs/gcfl/proteins --image losses.pdf
     """
     if what not in figures.KINDS:
-        return _plot_suite(what, options, runs or [], budget, image, option)
+        if option:
+            raise BadInput("--option is for a kind of figure: a suite's options stand in its table [figure]")
+        return _plot_suite(_suite_file(what), options, runs or [], budget, image)
     if budget is not None or options != SweepOptions(options.data, options.mirror, options.offline):
         raise BadInput(
             f"{what} is drawn from finished runs: --set, --out, --workers and the like are for suites"
@@ -74,23 +78,15 @@ def plot(
 
 
 def _plot_suite(
-    name: str,
-    options: SweepOptions,
-    reused: Sequence[Path],
-    budget: float | None,
-    image: Path | None,
-    option: Sequence[str] | None,
+    path: Path, options: SweepOptions, reused: Sequence[Path], budget: float | None, image: Path | None
 ) -> int:
     """Run what is missing of a suite, then draw its figure; resumable."""
     from fedmpi.cli.plan import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
     from fedmpi.registry.kinds import load_plugins
 
-    if option:
-        raise BadInput("--option is for a kind of figure: a suite's options stand in its table [figure]")
-    path = _suite_file(name)
     found = read(path, options.overrides)
-    kind, drawing = _figure_of(found)
+    drawing = _figure_of(found)
     target = image or (options.out or locations.RUNS / found.name) / "figure.svg"
     figures.check_image(target)
     load_plugins(options.plugins)
@@ -101,7 +97,7 @@ def _plot_suite(
     complete = {run.folder: run for run in runs if run.status == "complete"}
     missing = [item.folder.name for item in plan if item.folder not in complete]
     try:
-        _draw(kind, drawing, options.source(), target, list(complete.values()), missing)
+        _draw(drawing, options.source(), target, list(complete.values()), missing)
     except BadInput as error:
         if not missing:
             raise
@@ -118,32 +114,25 @@ def _suite_file(name: str) -> Path:
 
 
 def _draw(
-    kind: figures.Kind,
-    options: BaseModel,
-    source: DataSource,
-    image: Path,
-    runs: Sequence[Run],
-    missing: Sequence[str],
+    kind: figures.Kind, source: DataSource, image: Path, runs: Sequence[Run], missing: Sequence[str]
 ) -> None:
     """Draw runs; the caption says what is missing."""
-    notes = []
-    if missing:
-        more = len(missing) - _MOST_NAMED
-        named = ", ".join(missing[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-        notes.append(f"Drawn from {len(runs)} of {len(runs) + len(missing)} runs; not complete: {named}.")
-    figures.picture(kind, runs, options, source, notes, image)
-    for note in notes:
-        say(note)
-    say(f"Picture: {image}")
+    more = len(missing) - _MOST_NAMED
+    named = ", ".join(missing[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    drawn = f"Drawn from {len(runs)} of {len(runs) + len(missing)} runs; not complete: {named}."
+    notes = [drawn] if missing else []
+    figures.picture(kind, runs, source, notes, image)
+    for line in (*notes, f"Picture: {image}"):
+        say(line)
 
 
-def _figure_of(suite: Suite) -> tuple[figures.Kind, BaseModel]:
-    """Return kind and options of a suite's figure."""
+def _figure_of(suite: Suite) -> figures.Kind:
+    """Return the kind of a suite's figure with its options."""
     if not suite.figure:
         raise BadInput(f"{suite.path}: it has no table [figure]; fedmpi plot draws from its runs too")
     table = dict(suite.figure)
     kind = figures.load(table.pop("kind"), f"{suite.path}: figure.kind: ")
-    return kind, figures.check_options(kind, table, f"{suite.path}: figure.")
+    return figures.check_options(kind, table, f"{suite.path}: figure.")
 
 
 def _reused(plan: Sequence[Planned], folders: Sequence[Path]) -> list[Planned]:
@@ -175,22 +164,21 @@ def _plot_kind(
     kind: str, runs: Sequence[Path], source: DataSource, image: Path | None, option: Sequence[str]
 ) -> int:
     """Draw a kind of figure from finished runs."""
-    drawing = figures.load(kind)
-    options = figures.check_options(drawing, dict(_option(text) for text in option), "--option ")
+    options = dict(_option(text) for text in option)
+    drawing = figures.check_options(figures.load(kind), options, "--option ")
     target = image or Path(f"{kind}.svg")
     figures.check_image(target)
     complaints: list[str] = []
-    found = list(each_run(runs, complaints))
-    complete = [run for run in found if run.status == "complete"]
-    complaints += [
-        f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out"
-        for run in found
-        if run.status != "complete"
-    ]
-    complain_of(complaints)
+    complete = []
+    for run in each_run(runs, complaints):
+        if run.status == "complete":
+            complete.append(run)
+        else:
+            complaints.append(f"{run.folder}: {run.status}, {run.rounds_completed} rounds, left out")
+    code = left_out(complaints)
     if complete or not complaints:
-        _draw(drawing, options, source, target, complete, [_short(line) for line in complaints])
-    return 2 if complaints else 0
+        _draw(drawing, source, target, complete, [_short(line) for line in complaints])
+    return code
 
 
 def _short(complaint: str) -> str:

@@ -1,25 +1,32 @@
-"""What a person sees of a run: header, partition, rounds, the table at the end (rank 0 only)."""
+"""What a person sees of a run, on rank 0, and of a sweep: header, partition, rounds, the table at the end."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+import numpy as np
+import numpy.typing as npt
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from fedmpi.analysis.summary import method
-from fedmpi.case.schema import Case
-from fedmpi.cli.round_line import round_line
 from fedmpi.cli.terminal import console, counted, plain
+from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import COLUMNS, PartitionTable
-from fedmpi.runs.reporting import RoundReport
-from fedmpi.runs.run_folder import Opening
 from fedmpi.tables.table import Column, Table
+
+if TYPE_CHECKING:
+    from fedmpi.case.schema import Case
+    from fedmpi.cli.plan import Planned
+    from fedmpi.runs.reporting import RoundReport
+    from fedmpi.runs.run_folder import Opening
+    from fedmpi.store.events import Round
 
 _FIRST_NUMBER = 2
 """Place of the first column of a partition that is no name."""
@@ -66,15 +73,9 @@ class Console:
                 self._rich.print(plain(f"{between:,} of {every:,} edges are between clients: dropped"))
         self._rounds = case.rounds
         if self._rich.is_terminal:
-            self._progress = Progress(
-                TextColumn("round"),
-                MofNCompleteColumn(),
-                BarColumn(bar_width=12),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
-                console=self._rich,
-                transient=True,
-            )
+            rounds = TextColumn("round"), MofNCompleteColumn(), BarColumn(bar_width=12), TimeRemainingColumn()
+            description = TextColumn("{task.description}")
+            self._progress = Progress(*rounds, description, console=self._rich, transient=True)
             self._progress.start()
             self._progress.add_task("", total=case.rounds, completed=opening.first_round)
 
@@ -135,3 +136,58 @@ def _parameters(of_model: int, shared: int) -> str:
     """Return how many parameters a model has, and how many numbers it shares, running statistics too."""
     statistics = " with running statistics" if shared > of_model else ""
     return f"{of_model} parameters ({shared} shared{statistics})"
+
+
+def round_line(
+    metrics: Sequence[Metric], found: Round | RoundReport, planned: int, more: str = ""
+) -> tuple[str, str]:
+    """Return a round in a line, and its headline as short as a progress bar needs it.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        The headline first. In the line stand those that are taken as the headline is: of the same scope.
+    found : Round or RoundReport
+    planned : int
+        Rounds of the whole run.
+    more : str
+        What stands before the seconds.
+    """
+    results, headline = found.results, metrics[0]
+    shown = [
+        f"{each.label(part)} {_mean(results[each.field(part)])}"
+        for each in ([headline] if headline.held_out else metrics)
+        for part in each.parts
+    ]
+    width, seconds = len(str(planned)), float(found.measurements["round_seconds"])
+    text = "  ".join([f"train loss {_mean(results['train_loss'])}", *shown])
+    line = f"round {found.round + 1:{width}d}/{planned}  {text}  {more}{seconds:.3f} s"
+    return line, "  ".join(shown[: len(headline.parts)])
+
+
+def _mean(values: npt.NDArray[Any]) -> str:
+    return f"{clients.mean(np.atleast_1d(values)):.4f}"
+
+
+class SweepProgress(Progress):
+    """Bars on a terminal: rounds of running cases, and all cases."""
+
+    def __init__(self, total: int, done: int) -> None:
+        screen = console(sys.stdout)
+        columns = TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn()
+        super().__init__(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+        self._cases = self.add_task("cases", total=total, completed=done)
+        self._running: dict[int, TaskID] = {}
+
+    def passed(self, item: Planned, rounds: int) -> None:
+        """Show how many rounds a running case has finished."""
+        case = item.checked.case
+        if item.number not in self._running:
+            self._running[item.number] = self.add_task(str(plain(case.name)), total=case.rounds)
+        self.update(self._running[item.number], completed=rounds)
+
+    def ended(self, item: Planned, done: int) -> None:
+        """Take a case's bar away."""
+        if item.number in self._running:
+            self.remove_task(self._running.pop(item.number))
+        self.update(self._cases, completed=done)

@@ -1,4 +1,4 @@
-"""What the commands `report` and `records repair` do; each returns its exit code."""
+"""``fedmpi report``: means over seeds, single runs, and the page about them."""
 
 from __future__ import annotations
 
@@ -7,64 +7,64 @@ import math
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fedmpi.analysis import rows
+from fedmpi.analysis.columns import client_columns, run_columns, task_columns
 from fedmpi.analysis.discovery import each_run
-from fedmpi.analysis.page.cells import Setting
+from fedmpi.analysis.page.cells import Line, Setting, by_metric, direction
+from fedmpi.analysis.page.cells import lines as lines_of
 from fedmpi.analysis.page.collect import digest
-from fedmpi.analysis.page.leads import records
+from fedmpi.analysis.page.overview import columns, records
 from fedmpi.analysis.page.settings import apart, legend, settings
 from fedmpi.analysis.remarks import remarks, unsplit
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
-from fedmpi.cli.report_tables import client_table, mean_tables, run_table, task_table
 from fedmpi.cli.terminal import counted, left_out, print_json, say, show, write
 from fedmpi.errors import BadInput
-from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import Run
-from fedmpi.store.rebuild import repair as make_whole
+from fedmpi.tables.table import Table
 
 if TYPE_CHECKING:
     from fedmpi.analysis.page.build import Page
 
 _MOST_NAMED = 3
 """Suites that a title names."""
+_MOST_TASKS = 30
+_HINT = "a wider terminal, `| less -S` or --html FILE shows them"
+_EXPLAINED = ("best by validation", "as published", "constant", "without twins")
+"""Headings that are explained below the table."""
+_INTERVALS = "±: 95 % interval over seeds (Student's t)."
+_ONE_SEED = "One seed each, so no interval."
+_LEADS = "A lead is paired by seed, + is better; decided where p < 0.05 after Holm over the dataset's leads."
 
 
 @dataclass(frozen=True)
 class Formats:
-    """Which texts are wanted, and the machine's rates for the page."""
+    """Which texts are wanted.
 
-    html: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write a self-contained page with all charts.")
-    ] = None
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print a Markdown table: a line per dataset and algorithm.")
-    ] = False
-    latex: Annotated[bool, typer.Option("--latex", help="Print a table for a paper (LaTeX, booktabs).")] = (
-        False
-    )
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Of --markdown and --latex: headings of the overview, with commas; all; or paper, the "
-            "best in bold: a line per algorithm, a column per dataset. Default: all; of --latex paper.",
-        ),
-    ] = None
-    machine: Annotated[
-        Path | None,
-        typer.Option(help="With --html: what `fedmpi bench train --json` printed, for rooflines."),
-    ] = None
+    Attributes
+    ----------
+    html
+        Write a self-contained page with all charts.
+    markdown
+        Print a Markdown table: a line per dataset and algorithm.
+    latex
+        Print a table for a paper (LaTeX, booktabs).
+    columns
+        Of --markdown and --latex: headings of the overview, with commas; all; or paper, the best in bold: a
+        line per algorithm, a column per dataset. Default: all; of --latex paper.
+    """
 
-    def __bool__(self) -> bool:
-        return any((self.html, self.markdown, self.latex, self.columns, self.machine))
+    html: Annotated[Path | None, typer.Option(metavar="OUT")] = None
+    markdown: bool = False
+    latex: bool = False
+    columns: Annotated[str | None, typer.Option(metavar="NAMES")] = None
 
 
 NO_FORMATS = Formats()
@@ -72,23 +72,20 @@ NO_FORMATS = Formats()
 
 @dataclass(frozen=True)
 class Lines:
-    """What a line of a table stands for, and what leads are over."""
+    """What a line of a table stands for, and what leads are over.
 
-    by: Annotated[
-        Literal["algorithm", "case"] | None,
-        typer.Option(
-            help="A line per dataset and algorithm, means over seeds, or per case. Default: of several runs "
-            "algorithm, of one and with --json case."
-        ),
-    ] = None
+    Attributes
+    ----------
+    by
+        A line per dataset and algorithm, means over seeds, or per case. Default: of several runs algorithm,
+        of one and with --json case.
+    across
+        Compare algorithms that differ in this setting, too (optimizer.lr); may be repeated.
+    """
+
+    by: Literal["algorithm", "case"] | None = None
     reference: Reference = None
-    across: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY",
-            help="Compare algorithms that differ in this setting, too (optimizer.lr); may be repeated.",
-        ),
-    ] = None
+    across: Annotated[list[str] | None, typer.Option(metavar="KEY")] = None
 
 
 BY_ALGORITHM = Lines()
@@ -102,15 +99,20 @@ def check_target(target: float | None) -> None:
 
 def report(
     runs: Runs,
-    target: Annotated[
-        float | None, typer.Option(help="Accuracy (0 to 1), ROC-AUC or RMSE for the to-target figures.")
-    ] = None,
+    target: float | None = None,
     as_json: Json = False,
-    csv: Annotated[Path | None, typer.Option(help="Also write one row per complete run and client.")] = None,
+    csv: Path | None = None,
     formats: Formats = NO_FORMATS,
     lines: Lines = BY_ALGORITHM,
 ) -> int:
     """Print means over seeds with 95 % intervals, or single cases, or write a page about them.
+
+    Parameters
+    ----------
+    target
+        Accuracy (0 to 1), ROC-AUC or RMSE for the to-target figures.
+    csv
+        Also write one row per complete run and client.
 
     Returns
     -------
@@ -123,8 +125,12 @@ def report(
     fedmpi report gcfl/table3 --html page.html
     """
     check_target(target)
-    code = _write_formats(runs, target, formats, lines) if formats else 0
-    return max(code, _print(runs, target, as_json, csv, lines)) if as_json or csv or not formats else code
+    code = 0
+    if formats != NO_FORMATS:
+        code = _write_formats(runs, target, formats, lines)
+    if formats == NO_FORMATS or as_json or csv:
+        code = max(code, _print(runs, target, as_json, csv, lines))
+    return code
 
 
 def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path | None, lines: Lines) -> int:
@@ -153,20 +159,31 @@ def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path
 
 
 def _parts(runs: Sequence[Run], found: Sequence[Setting], target: float | None) -> Iterator[Any]:
-    """Yield the averages and, of what is in none, a line per run."""
-    yield from mean_tables(found)
+    """Yield the averages and, of what is in none, a line per run; of a single run its clients and tasks."""
+    yield from map(_means, by_metric(found))
     yield from (*legend(found), *apart(found), *_remarks(found))
-    single = [run for run in runs if run.status != "complete"] if found else runs
-    if single:
+    if single := [run for run in runs if run.status != "complete"] if found else runs:
         metrics = [metric for run in single for metric in run.metrics]
+        figures = [summarise(run, target) for run in single]
         title = "Not complete, so in no mean" if found else ""
-        yield run_table([summarise(run, target) for run in single], metrics, title)
+        yield Table(run_columns(figures, metrics), figures, title, hint=_HINT)
     if len(runs) == 1 and not found:
-        by_client = per_client(runs[0])
-        yield client_table(by_client, runs[0].metrics) if by_client else TOGETHER
-        if tasks := task_rows(runs[0]):
-            yield task_table(tasks, runs[0].metrics)
+        clients, tasks, metrics = per_client(runs[0]), task_rows(runs[0]), [*runs[0].metrics]
+        yield Table(client_columns(clients, metrics), clients, hint=_HINT) if clients else TOGETHER
+        if tasks:
+            more = [f"... {len(tasks) - _MOST_TASKS} more tasks"] if len(tasks) > _MOST_TASKS else []
+            yield Table(task_columns(tasks, metrics), tasks[:_MOST_TASKS], notes=more, hint=_HINT)
     yield from (f"{run.folder}: {run.reason}" for run in runs if run.reason)
+
+
+def _means(settings: Sequence[Setting]) -> Table[Line]:
+    """Return one line per dataset and algorithm whose runs are judged by one metric."""
+    shown = [each if each.heading in _EXPLAINED else replace(each, meaning="") for each in columns(settings)]
+    repeated = any(len(cell.runs) > 1 for _, cell in lines_of(settings))
+    lead = [_LEADS] if repeated and any(len(each.cells) > 1 for each in settings) else []
+    note = " ".join((_INTERVALS if repeated else _ONE_SEED, *lead, "--by case shows single runs."))
+    metric = settings[0].metric
+    return Table(shown, lines_of(settings), f"By {metric.title}, {direction(metric)}", [note], hint=_HINT)
 
 
 def _remarks(found: Sequence[Setting]) -> list[str]:
@@ -187,19 +204,14 @@ def _in_full(run: Run, target: float | None) -> dict[str, Any]:
 
 def _write_formats(paths: Sequence[Path], target: float | None, formats: Formats, lines: Lines) -> int:
     from fedmpi.analysis.page.build import Page
-    from fedmpi.analysis.page.cost import read_machine
     from fedmpi.analysis.page.paper import ALL, PAPER, pasted
-    from fedmpi.tables.latex import latex
-    from fedmpi.tables.markdown import markdown
+    from fedmpi.tables.texts import latex, markdown
 
-    if formats.machine is not None and formats.html is None:
-        raise BadInput("--machine is for the page: give --html too")
     if formats.columns is not None and not (formats.markdown or formats.latex):
         raise BadInput("--columns is for --markdown and --latex: give one of them too")
     if lines.by == "case":
         raise BadInput("--by case: the page, --markdown and --latex have means; leave one of them out")
-    machine = read_machine(formats.machine) if formats.machine else None
-    page = Page(target, machine, lines.reference, _command(paths, target, lines), lines.across or ())
+    page = Page(target, lines.reference, _command(paths, target, lines), lines.across or ())
     complaints: list[str] = []
     page.add(each_run(paths, complaints))
     settings, warnings = page.settings(complaints)
@@ -231,20 +243,3 @@ def _title(page: Page) -> str:
     if 0 < len(suites) <= _MOST_NAMED:
         return ", ".join(suites)
     return counted(len(page.digests), "run") + (f" of {len(suites)} suites" if suites else "")
-
-
-def repair(folder: Annotated[Path, typer.Argument(help="A run folder whose files are damaged.")]) -> int:
-    """Rebuild run.h5 from events.jsonl, or events.jsonl from run.h5.
-
-    What was there is kept.
-
-    Examples
-    --------
-    fedmpi records repair results/runs/synthetic/quick/fedavg
-    """
-    if not folder.is_dir():
-        raise BadInput(f"{folder}: no such run folder")
-    with FolderLock(folder):
-        done = make_whole(folder)
-    say(f"{folder}: {done}")
-    return 0

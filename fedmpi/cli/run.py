@@ -14,7 +14,6 @@ import typer
 
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.ending import before_mpi
-from fedmpi.cli.handed_out import run_handed_out
 from fedmpi.cli.options import Cases, OneCase, SuiteOptions
 from fedmpi.cli.plan import (
     Planned,
@@ -27,10 +26,10 @@ from fedmpi.cli.plan import (
 )
 from fedmpi.cli.session import Session, with_session
 from fedmpi.cli.terminal import say
+from fedmpi.cli.workers import run_handed_out
 from fedmpi.comm import launch
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
-from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.registry.kinds import load_plugins
@@ -43,27 +42,34 @@ if TYPE_CHECKING:
 _MOST_KEPT = 2**30
 """Bytes of messages that ``--audit-bytes`` keeps of a run."""
 
-Audited = Annotated[bool, typer.Option("--audit", help="Keep a transcript of rank 0's messages.")]
-Answers = Annotated[
-    Path | None, typer.Option(hidden=True, help="Of a worker of fedmpi sweep: the file that it answers in.")
-]
-AuditedBytes = Annotated[bool, typer.Option("--audit-bytes", help="The same with contents, up to 1 GiB.")]
-
 
 def run(
-    target: Annotated[
-        str, typer.Argument(help="A suite (file or bundled name), or a run folder with --resume.")
-    ],
+    target: str,
     options: SuiteOptions,
     case: OneCase = None,
     cases: Cases = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished cases.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
-    audit: Audited = False,
-    audit_bytes: AuditedBytes = False,
-    answers: Answers = None,
+    resume: bool = False,
+    list_: bool = False,
+    audit: bool = False,
+    audit_bytes: bool = False,
+    answers: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> int:
     """Run a suite's cases in order, on as many ranks as mpiexec starts; complete ones are skipped.
+
+    Parameters
+    ----------
+    target
+        A suite (file or bundled name), or a run folder with --resume.
+    resume
+        Continue unfinished cases.
+    list_
+        List the cases and stop.
+    audit
+        Keep a transcript of rank 0's messages.
+    audit_bytes
+        The same with contents, up to 1 GiB.
+    answers
+        Of a worker of fedmpi sweep: the file that it answers in.
 
     Examples
     --------
@@ -72,46 +78,40 @@ def run(
     """
     with nullcontext() if list_ else before_mpi():
         load_plugins(options.plugins)
-        if resume and holds_run(Path(target)):
-            if options.overrides or case is not None or cases is not None or options.out is not None or list_:
+        if holds_run(Path(target)):
+            if not resume:
+                raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
+            if options.overrides or options.out is not None or (case, cases) != (None, None) or list_:
                 raise BadInput(
                     "a run that is resumed from its folder takes no --set, --case, --out or --list"
                 )
             plan = plan_folder(Path(target))
-        elif holds_run(Path(target)):
-            raise BadInput(f"{target} is a run folder: add --resume to continue it, or see fedmpi report")
         else:
             suite = read(locations.find(target), options.overrides)
             ranks = launch.planned_size() if list_ else launch.expected_size()
             if list_ and suite.mode and ranks is None:
                 return _list_mode(suite)
+            selection = Selection(case, cases)
             plan = plan_suite(
-                suite, options.out, resume=resume or list_, selection=Selection(case, cases), ranks=ranks or 1
+                suite, options.out, resume=resume or list_, selection=selection, ranks=ranks or 1
             )
             if list_:
                 return _list(suite, plan)
             if answers is not None:
                 return with_session(plan, options.source(), partial(run_handed_out, plan, answers))
             refuse_other_versions(plan)
+        if (audit or audit_bytes) and any(item.checked.case.reduction.buffers == "device" for item in plan):
+            raise BadInput('--audit reads messages in host memory: use reduction.buffers = "host"')
         source = options.source()
         check_places(plan, source)
         for item in plan:
             refuse_live(item.folder)
-        kept = _MOST_KEPT if audit_bytes else 0
-        return _run_all(plan, source, resume, _audited(plan, kept) if audit or audit_bytes else None)
+        for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
+            from fedmpi.runs.first_answers import refuse_unequal  # imports torch
 
-
-def _audited(plan: Sequence[Planned], kept: int) -> int:
-    """Return the bytes that an audit keeps.
-
-    Raises
-    ------
-    BadInput
-        A case's messages are in a device's memory.
-    """
-    if any(item.checked.case.reduction.buffers == "device" for item in plan):
-        raise BadInput('--audit reads messages in host memory: use reduction.buffers = "host"')
-    return kept
+            refuse_unequal(checked.case, checked.algorithm)
+        kept = _MOST_KEPT if audit_bytes else 0 if audit else None
+        return with_session(plan, source, partial(_run_cases, plan, resume, kept))
 
 
 def _list(suite: Suite, plan: Sequence[Planned]) -> int:
@@ -144,14 +144,6 @@ def _list_mode(suite: Suite) -> int:
         ranks = ", ".join(map(str, checked.ranks))
         say(f"{checked.number:4d}  {checked.case.name}  on {ranks} ranks")
     return 0
-
-
-def _run_all(plan: Sequence[Planned], source: DataSource, resume: bool, audit: int | None) -> int:
-    for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
-        from fedmpi.runs.first_answers import refuse_unequal  # imports torch
-
-        refuse_unequal(checked.case, checked.algorithm)
-    return with_session(plan, source, partial(_run_cases, plan, resume, audit))
 
 
 def _agreed(plan: Sequence[Planned], world: World, audit: int | None) -> list[Planned]:

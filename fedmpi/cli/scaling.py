@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -20,35 +18,30 @@ from fedmpi.analysis.scaling.points import Point, point
 from fedmpi.analysis.scaling.tables import Row, Series, Together, series, together
 from fedmpi.analysis.scores import TOGETHER
 from fedmpi.cli.options import Json, Runs, whole_numbers
-from fedmpi.cli.terminal import counted, left_out, print_json, say, show
+from fedmpi.cli.terminal import counted, left_out, print_json, show
 from fedmpi.errors import BadInput
 from fedmpi.tables.table import Column, Entry, Table
 
-_RANKS = re.compile(r"[1-9][0-9]{0,4}")
 _NOTHING = (
     "No case was run on several numbers of ranks of one system, and no runs have as many clients per rank, "
     "the server's counted or not; --predict 8,16 predicts from one"
 )
 
 
-def rank_numbers(text: str | None, option: str = "--predict") -> list[int]:
-    """Return an option's "8,16" as numbers of ranks."""
-    advice = "give numbers of ranks up to 99,999, such as 8,16,64"
-    return [] if text is None else whole_numbers(text, _RANKS, option, advice)
-
-
 def scaling(
     runs: Runs,
-    without_server: Annotated[
-        bool, typer.Option("--without-server", help="Efficiency divides by the ranks that host clients.")
-    ] = False,
-    predict: Annotated[
-        str | None, typer.Option(metavar="8,16", help="Numbers of ranks to predict rounds per second for.")
-    ] = None,
-    image: Annotated[Path | None, typer.Option(help="Also draw them: .svg, .pdf or .png.")] = None,
+    without_server: bool = False,
+    predict: Annotated[str | None, typer.Option(metavar="8,16")] = None,
     as_json: Json = False,
 ) -> int:
     """Strong, weak and throughput scaling of runs, and what a fitted model predicts.
+
+    Parameters
+    ----------
+    without_server
+        Efficiency divides by the ranks that host clients.
+    predict
+        Numbers of ranks to predict rounds per second for.
 
     Returns
     -------
@@ -59,18 +52,16 @@ def scaling(
     --------
     fedmpi scaling scaling/strong --predict 8,16
     """
-    wanted, with_server = rank_numbers(predict), not without_server
+    wanted = [] if predict is None else whole_numbers(predict, "--predict", 1, 99_999)
     complaints: list[str] = []
     points = _points(runs, complaints)
     if not points:
         raise BadInput("; ".join(complaints) or "scaling: name at least one run")
-    found = series(points, with_server, wanted)
+    found = series(points, not without_server, wanted)
     if as_json:
         print_json(_record(points, found))
     else:
-        show(*_parts(points, found, with_server))
-    if image is not None:
-        _draw(found, image)
+        show(*_parts(points, found, not without_server))
     return left_out(complaints)
 
 
@@ -119,20 +110,14 @@ def _extremes(row: Row) -> Entry | None:
     return Entry(f"{row.low:.4f} to {row.high:.4f}", row.low or 0.0) if row.runs > 1 else None
 
 
-def _or_predicted(figure: Callable[[Row], float | None], form: str) -> Callable[[Row], Entry | None]:
+def _or_predicted(figure: Callable[[Row], float], form: str) -> Callable[[Row], Entry | None]:
     """Return a column's values, with a mark where they are predicted."""
 
     def value(row: Row) -> Entry | None:
         found = figure(row)
-        if found is None or math.isnan(found):
-            return None
-        return Entry(f"{found:{form}}{'' if row.seconds is not None else ' p'}", found)
+        return None if math.isnan(found) else Entry(f"{found:{form}}{' p' * (row.seconds is None)}", found)
 
     return value
-
-
-def _percent(part: float | None) -> float | None:
-    return None if part is None else 100 * part
 
 
 def _error(predicted: float | None, seconds: float | None) -> float | None:
@@ -147,7 +132,7 @@ _SCALING: tuple[Column[Row], ...] = (
     Column("min to max", _extremes, numeric=True, spare=4),
     Column("rounds/s", _or_predicted(lambda row: 1 / _seconds(row), ".2f")),
     Column("speedup", _or_predicted(attrgetter("speedup"), ".2f")),
-    Column("efficiency %", _or_predicted(lambda row: _percent(row.efficiency), ".0f")),
+    Column("efficiency %", _or_predicted(lambda row: 100 * row.efficiency, ".0f")),
     Column("predicted", attrgetter("predicted"), format=".4f"),
     Column("error %", lambda row: _error(row.predicted, row.seconds), format="+.0f", spare=1),
     Column("held out", attrgetter("held_out"), format=".4f"),
@@ -238,18 +223,3 @@ def _record(points: Sequence[Point], found: Sequence[Series]) -> dict[str, Any]:
             {**asdict(t), "folder": str(t.folder), "per_hour": t.per_hour} for t in together(points)
         ],
     }
-
-
-def _draw(found: Sequence[Series], image: Path) -> None:
-    from fedmpi.analysis import figures
-
-    figures.check_image(image)
-    if not found:
-        raise BadInput("--image: no case was run on several numbers of ranks, so there is nothing to draw")
-    figures.load("scaling")
-    from fedmpi.analysis.figures import scaling as kind
-    from fedmpi.analysis.figures import style
-
-    with style.applied():
-        style.save(kind.picture(found), image)
-    say(f"Picture: {image}", sys.stderr)

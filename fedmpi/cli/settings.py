@@ -1,11 +1,11 @@
-"""``fedmpi options`` and ``fedmpi new``: every setting of a suite, and a suite to start from."""
+"""``fedmpi suites``, ``options`` and ``new``: bundled suites, every setting of one, and one to start from."""
 
 from __future__ import annotations
 
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
@@ -15,12 +15,14 @@ import typer
 
 from fedmpi.cli.options import Json, Plugin
 from fedmpi.cli.terminal import console, print_json, say, show
+from fedmpi.config import locations
 from fedmpi.config.names import refuse_no_name
+from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.registry.reference import Axis, Entry, Setting, axes, find
-from fedmpi.tables.markdown import markdown
-from fedmpi.tables.table import Column, Table
+from fedmpi.tables.table import Column, Table, listed
+from fedmpi.tables.texts import markdown
 from fedmpi.visible import visible
 
 _WIDEST = 100
@@ -30,22 +32,57 @@ _MOST_DATASETS = 12
 _STARTER = Path(__file__).with_name("starter.toml")
 
 
+def suites(words: Annotated[list[str] | None, typer.Argument()] = None) -> int:
+    """List the bundled suites: cases, description.
+
+    Parameters
+    ----------
+    words
+        Only those that name or description say this of, e.g. fclg.
+
+    Raises
+    ------
+    BadInput
+        There is none.
+
+    Examples
+    --------
+    fedmpi suites fclg
+    """
+    wanted = [word.lower() for word in words or []]
+    every = [(name, read(locations.find(name))) for name in locations.bundled()]
+    chosen = [
+        (name, len(suite.cases), suite.description)
+        for name, suite in every
+        if all(word in f"{name} {suite.description}".lower() for word in wanted)
+    ]
+    if not chosen:
+        raise BadInput(f"no bundled suite says {' and '.join(words or [])}; `fedmpi suites` lists all")
+    columns = listed(("suite", "cases", "description"), wrapped=("description",))
+    note = "`fedmpi run SUITE --list` lists a suite's cases; bench/README.md says what each needs"
+    return show(Table(columns, chosen, notes=[note]))
+
+
 def options(
-    axis: Annotated[
-        str,
-        typer.Argument(
-            help="An axis of the cases, such as algorithm; a name of one; or a key, such as optimizer.lr."
-        ),
-    ] = "",
-    name: Annotated[str, typer.Argument(help="A name of the axis, such as fedprox.")] = "",
+    axis: Annotated[str, typer.Argument()] = "",
+    name: Annotated[str, typer.Argument()] = "",
     plugin: Plugin = None,
     as_json: Json = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print all settings as Markdown.")] = False,
+    markdown: bool = False,
 ) -> int:
     """Show the settings of a suite: every key, its type, default, range and meaning.
 
     Without an argument the axes and what there is on each; with an axis its names and the settings that
     they share; with a name its settings; with a key whatever has it.
+
+    Parameters
+    ----------
+    axis
+        An axis of the cases, such as algorithm; a name of one; or a key, such as optimizer.lr.
+    name
+        A name of the axis, such as fedprox.
+    markdown
+        Print all settings as Markdown.
 
     Raises
     ------
@@ -58,7 +95,7 @@ def options(
     fedmpi options optimizer.lr
     """
     load_plugins(plugin or [])
-    if as_markdown:
+    if markdown:
         if axis or as_json:
             raise BadInput("--markdown prints all settings: give neither an axis nor --json")
         sys.stdout.write(_markdown(list(axes().values())))
@@ -73,8 +110,13 @@ def options(
     return 0
 
 
-def new(file: Annotated[Path, typer.Argument(help="The suite to write; its name is the suite's.")]) -> int:
+def new(file: Path) -> int:
     """Write a commented suite to start from; it runs as it is.
+
+    Parameters
+    ----------
+    file
+        The suite to write; its name is the suite's.
 
     Raises
     ------
@@ -113,43 +155,38 @@ _MORE = "`fedmpi options AXIS` and `fedmpi options AXIS NAME` show more; docs/se
 
 def _show_axis(axis: Axis) -> None:
     """Print the names of an axis and the settings that all of them have."""
-    screen = console(sys.stdout)
     if axis.name == "case":
-        _print(screen, [line for entry in axis.entries for line in _lines(entry.settings, screen.width)])
+        _print([setting for entry in axis.entries for setting in entry.settings])
         return
     columns: list[Column[Entry]] = [
         Column(axis.name, attrgetter("name")),
         Column("what it is", attrgetter("meaning"), wrapped=True),
     ]
     default = f'Default: "{axis.default}". `fedmpi options {axis.name} NAME` shows its settings'
-    screen.print(Table(columns, axis.entries, axis.meaning, [default] if axis.default else []))
+    show(Table(columns, axis.entries, axis.meaning, [default] if axis.default else []))
     if axis.common:
-        _print(screen, ["Settings of all:", "", *_lines(axis.common, screen.width)])
+        _print(axis.common, "Settings of all:", "")
 
 
 def _show_entries(axis: Axis, entries: Sequence[Entry]) -> None:
-    screen = console(sys.stdout)
     for entry in entries:
-        head = [] if axis.name == "case" else [f"{axis.name} {entry.name}"]
-        about = [entry.meaning] if head else []
-        about += [f"Paper: {entry.paper}"] if entry.paper else []
-        about += [f"Datasets: {_listed(entry.datasets)}"] if entry.datasets else []
-        head += [line for text in about for line in _wrapped(text, screen.width, "")]
-        none = [] if entry.settings else ["It has no settings of its own."]
-        _print(screen, [*head, *none, *([""] if head else []), *_lines(entry.settings, screen.width)])
+        about = []
+        if axis.name != "case":
+            about = [f"{axis.name} {entry.name}", *_wrapped(entry.meaning)]
+        about += _wrapped(f"Paper: {entry.paper}") if entry.paper else []
+        about += _wrapped(f"Datasets: {_listed(entry.datasets)}") if entry.datasets else []
+        about += [] if entry.settings else ["It has no settings of its own."]
+        _print(entry.settings, *about, *[""] * bool(about))
 
 
-def _print(screen: Any, lines: Sequence[str]) -> None:
-    for line in lines:
-        screen.print(line, soft_wrap=True)
-
-
-def _lines(settings: Sequence[Setting], width: int) -> Iterator[str]:
-    """Yield a setting as it stands in a suite, with what it takes and means below."""
+def _print(settings: Sequence[Setting], *head: str) -> None:
+    """Print lines, then each setting as it stands in a suite, with what it takes and means below."""
+    lines = list(head)
     for setting in settings:
-        yield f"{setting.key}{_assigned(setting)}"
-        yield from _wrapped(f"{_kind(setting)}. {setting.meaning}", width, "    ")
-        yield ""
+        lines.append(f"{setting.key}{_assigned(setting)}")
+        lines += [*_wrapped(f"{_kind(setting)}. {setting.meaning}", "    "), ""]
+    for line in lines:
+        say(line)
 
 
 def _assigned(setting: Setting) -> str:
@@ -168,15 +205,10 @@ def _kind(setting: Setting) -> str:
     return text[0].upper() + text[1:]
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        min(width, _WIDEST),
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    width = min(console(sys.stdout).width, _WIDEST) - len(indent)
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [f"{indent}{line}" for line in lines]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -186,12 +218,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _as_data(axis: Axis, entries: Sequence[Entry]) -> dict[str, Any]:
-    return {
-        "axis": axis.name,
-        "meaning": axis.meaning,
-        "default": axis.default,
-        "names": [asdict(entry) for entry in entries],
-    }
+    about = {"axis": axis.name, "meaning": axis.meaning, "default": axis.default}
+    return {**about, "names": [asdict(entry) for entry in entries]}
 
 
 _HEAD = """# Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import signal
@@ -13,25 +14,17 @@ from tempfile import gettempdir
 
 from fedmpi.cli import output
 from fedmpi.cli.options import Budget, Deciding, Share, SuiteName, SweepOptions
-from fedmpi.cli.plan import (
-    Planned,
-    Selection,
-    check_places,
-    is_done,
-    plan_suite,
-    refuse_other_versions,
-)
-from fedmpi.cli.sweep_progress import SweepProgress
+from fedmpi.cli.plan import Planned, Selection, check_places, is_done, plan_suite, refuse_other_versions
+from fedmpi.cli.progress import SweepProgress
 from fedmpi.cli.terminal import counted, say
 from fedmpi.cli.workers import CASES, Worker, last_line
-from fedmpi.comm.launch import launcher
+from fedmpi.comm.launch import launcher, python
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Interrupted, RunFailed
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import state, temporary_folder
-from fedmpi.store.reader import load_run
 
 _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
 
@@ -66,8 +59,8 @@ def sweep(
         from fedmpi.cli.decide import until_decided
 
         return until_decided(path, options, share, budget, deciding)
-    if deciding.given:
-        raise BadInput(f"{deciding.given[0]}: only with --until-decided")
+    if deciding != _AS_PLANNED:
+        raise BadInput("--dry-run, --max-seeds, --spending and --rows: only with --until-decided")
     selection = Selection(cases=share.cases, share=share.share)
     found = read(path, options.overrides)
     plan = plan_suite(found, options.out, resume=True, selection=selection, ranks=options.ranks)
@@ -108,66 +101,76 @@ def run_missing(
         Minutes after which no case is started.
     """
     refuse_other_versions(plan)
-    _check_launch(share.launch, options.ranks)
+    command = [*_starter(share.launch, options.ranks), "run", str(path), "--resume", *options.words]
     check_places(plan, options.source())
     output.outlive()
-    deadline = None if budget is None else time.monotonic() + 60 * budget
-    return _Sweep(plan, str(path), options, share, deadline).run()
+    deadline = math.inf if budget is None else time.monotonic() + 60 * budget
+    return _Sweep(plan, command, options.workers, share.launch is not None, deadline).run()
 
 
-def _check_launch(given: str | None, ranks: int) -> None:
-    """Raise BadInput where there is nothing that could start the ranks."""
+def _starter(given: str | None, ranks: int) -> list[str]:
+    """Return the command that starts the ranks of a worker, up to ``run``.
+
+    Raises
+    ------
+    BadInput
+        There is nothing that could start them.
+    """
     if given is None:
-        if ranks > 1:
-            launcher(ranks)
-        return
+        return [*(launcher(ranks) if ranks > 1 else []), *python()]
     try:
         words = shlex.split(given)
     except ValueError as error:
         raise BadInput(f"--launch {short(given)}: {error}") from error
     if not words or shutil.which(words[0]) is None:
         raise BadInput(f"--launch {short(given)}: no such program")
+    return words
 
 
 class _Sweep:
-    """The cases left, the workers, and how each case ended."""
+    """The cases left, the workers, and how each case ended.
+
+    Parameters
+    ----------
+    plan : sequence of Planned
+    command : sequence of str
+        What starts a worker, without the files of cases and answers.
+    most : int
+        Workers at a time.
+    launched : bool
+        Whether a launcher of the user's starts the ranks.
+    deadline : float
+        Time of the monotonic clock from which no case begins.
+    """
 
     def __init__(
-        self,
-        plan: Sequence[Planned],
-        suite: str,
-        options: SweepOptions,
-        share: Share,
-        deadline: float | None,
+        self, plan: Sequence[Planned], command: Sequence[str], most: int, launched: bool, deadline: float
     ) -> None:
-        self._suite, self._options, self._share, self._deadline = suite, options, share, deadline
+        self._command, self._most, self._launched, self._deadline = command, most, launched, deadline
         self._waiting = [item for item in plan if not item.done]
         self._total, self._done = len(plan), len(plan) - len(self._waiting)
         self._workers: list[Worker] = []
         self._codes: list[int] = []
-        self._finished: list[Planned] = []
-        self._began = time.monotonic()
         self._stopping = False
         self._again: set[int] = set()
         self._progress = SweepProgress(self._total, self._done)
+        self._say = self._progress.console.print
 
     def run(self) -> int:
         """Keep all workers at work until no case is left or time is up."""
-        total = counted(self._total, "case")
-        self._progress.say(f"{total}, {self._done} complete, {len(self._waiting)} to run")
+        self._say(f"{counted(self._total, 'case')}, {self._done} complete, {len(self._waiting)} to run")
         previous = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
         names = [item.checked.case.name for item in self._waiting]
         with self._folder() as folder, self._progress:
             (folder / CASES).write_text("".join(f"{name}\n" for name in names))
             try:
                 while self._workers or (self._waiting and not self._stopping):
-                    if self._deadline is not None and time.monotonic() > self._deadline:
-                        self._deadline = None
-                        self._progress.say("the budget is used up: running cases finish their round")
+                    if time.monotonic() > self._deadline and not self._stopping:
+                        self._say("the budget is used up: running cases finish their round")
                         self._stop()
                     self._hand_out(folder)
                     if self._stopping:
-                        self._ask_all()  # one may have been starting when the signal came
+                        self._stop()  # one may have been starting when the signal came
                     self._collect()
                     time.sleep(0.02)
             finally:
@@ -179,7 +182,7 @@ class _Sweep:
 
     def _folder(self) -> AbstractContextManager[Path]:
         """Return a folder for what workers answer; with a launcher beside the cases, which all nodes see."""
-        if self._share.launch is None or not self._waiting:
+        if not self._launched or not self._waiting:
             return temporary_folder(Path(gettempdir()), "fedmpi-sweep-")
         root = self._waiting[0].folder.parent
         root.mkdir(parents=True, exist_ok=True)
@@ -187,27 +190,21 @@ class _Sweep:
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
-        self._ask_all()
-
-    def _ask_all(self) -> None:
         for worker in self._workers:
             worker.ask_to_stop()
 
     def _hand_out(self, folder: Path) -> None:
         """Give each worker that has none a case, and start workers while there are too few."""
-        for worker in self._workers:
-            if worker.item is None:
-                item = None if self._stopping else self._next()
-                if item is None:
-                    worker.dismiss()
-                else:
-                    worker.take(item)
-        while len(self._workers) < self._options.workers and not self._stopping:
-            item = self._next()
-            if item is None:
-                break
-            self._workers.append(Worker(self._suite, self._options, self._share.launch, folder))
-            self._workers[-1].take(item)
+        idle = [worker for worker in self._workers if worker.item is None]
+        free = self._most - len(self._workers)
+        while (idle or free > 0) and not self._stopping and (item := self._next()):
+            if not idle:
+                free -= 1
+                self._workers.append(Worker(self._command, folder))
+                idle = self._workers[-1:]
+            idle.pop(0).take(item)
+        for worker in idle:
+            worker.dismiss()
 
     def _next(self) -> Planned | None:
         """Return the next case that nobody else runs or has run."""
@@ -223,11 +220,11 @@ class _Sweep:
         return None
 
     def _leave_alone(self, item: Planned) -> None:
-        self._progress.say(f"{item.checked.case.name}: another process runs it, left alone")
+        self._say(f"{item.checked.case.name}: another process runs it, left alone")
 
     def _say_done(self, item: Planned, text: str) -> None:
         self._progress.ended(item, self._done)
-        self._progress.say(f"[{self._done}/{self._total}] {item.checked.case.name}: {text}")
+        self._say(f"[{self._done}/{self._total}] {item.checked.case.name}: {text}")
 
     def _collect(self) -> None:
         for worker in list(self._workers):
@@ -241,16 +238,15 @@ class _Sweep:
 
     def _starts_again(self, worker: Worker, item: Planned, code: int) -> bool:
         """Put a case back, once, whose launcher failed before an event was written (Slurm's PMI at times)."""
-        failed = self._share.launch is not None and not worker.alive and code not in (0, 2, 3, 75)
+        failed = self._launched and not worker.alive and code not in (0, 2, 3, 75)
         if not failed or item.number in self._again or self._stopping or not worker.wrote_nothing(item):
             return False
         self._again.add(item.number)
         self._waiting.insert(0, item)
-        name = item.checked.case.name
         why = f"code {code} before an event was written"
         if code in (signal.SIGALRM, -signal.SIGALRM, 128 + signal.SIGALRM):  # mpiexec, a process, srun
             why = "MPI had not started in time (FEDMPI_MPI_START_S)"
-        self._progress.say(f"{name}: {why}; it is started once more")
+        self._say(f"{item.checked.case.name}: {why}; it is started once more")
         return True
 
     def _judge(self, item: Planned, code: int, seconds: float) -> None:
@@ -258,40 +254,27 @@ class _Sweep:
         if code == BadInput.exit_code and state(item.folder) == "live":
             self._leave_alone(item)  # two sweeps started it at once
             return
-        quiet = code == 0 and not is_done(item.checked, item.folder, True)
-        code = RunFailed.exit_code if quiet else code
+        meaning = _MEANING.get(code, f"ended with code {code}")
+        if code == 0 and not is_done(item.checked, item.folder, True):
+            code, meaning = RunFailed.exit_code, "failed, a rank left without a word,"
         self._codes.append(code)
-        if code == Interrupted.exit_code and self._share.launch is not None:
+        if code == Interrupted.exit_code and self._launched:
             self._stop()  # Slurm asks the ranks themselves when it ends a job
         self._done += code == 0
-        self._finished += [item] if code == 0 else []
-        place = "" if code == 0 else f"; see {item.folder / 'log.txt'}"
+        place = f"; see {item.folder / 'log.txt'}" if code else ""
         if code == BadInput.exit_code and (said := last_line(item.folder)):
             place = f": {said}{place}"
-        meaning = _MEANING.get(code, f"ended with code {code}")
-        meaning = "failed, a rank left without a word," if quiet else meaning
         self._say_done(item, f"{meaning} after {seconds:.0f} s{place}")
 
     def _verdict(self) -> int:
         """Return the sweep's exit code and say what is left."""
-        if self._finished:
-            self._progress.say(self._shares())
         left = self._total - self._done
         if left:
             verb, rest = ("is", "it") if left == 1 else ("are", "them")
             refused = " once what was refused is mended" if BadInput.exit_code in self._codes else ""
-            words = f"{counted(left, 'case')} {verb} left; the same command continues {rest}{refused}"
-            self._progress.say(words)
+            self._say(f"{counted(left, 'case')} {verb} left; the same command continues {rest}{refused}")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
         if 3 in self._codes:
             return 3
         return 75 if left else 0
-
-    def _shares(self) -> str:
-        """Return how much of the workers' time the cases that ended well spent in their rounds."""
-        seconds, workers = time.monotonic() - self._began, min(self._options.workers, len(self._finished))
-        newest = [load_run(item.folder).attempts[-1] for item in self._finished]
-        rounds = sum(float(attempt.measurements["round_seconds"].sum()) for attempt in newest)
-        share = f"{rounds / seconds / workers:.0%} of the workers' time"
-        return f"{counted(len(newest), 'case')} in {seconds:.0f} s; rounds took {share}"

@@ -22,7 +22,7 @@ from fedmpi.analysis.columns import score
 from fedmpi.analysis.discovery import folder_of, run_paths
 from fedmpi.analysis.progress import RunProgress
 from fedmpi.analysis.scores import TOGETHER, is_together
-from fedmpi.cli.round_line import round_line
+from fedmpi.cli.progress import round_line
 from fedmpi.cli.terminal import console, counted, plain
 from fedmpi.comm.interrupt import Stopped
 from fedmpi.errors import BadInput, Diverged
@@ -37,8 +37,6 @@ _CODES = {"complete": 0, "failed": 1, "diverged": Diverged.exit_code}
 _STYLES = {"running": "green", "complete": "green", "waiting": "", "interrupted": "yellow", "stale": "yellow"}
 _LOOK_FOR_OTHERS_S = 10.0
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_LEAST_CLIENTS = 3
-"""Lines of clients that even a low terminal has."""
 _LONGEST_S = 1e9
 """A run that would take 30 years has no end that is worth a date."""
 _NUMBERS_WIDTH = 52
@@ -63,7 +61,7 @@ class Watch:
     def _switch(self) -> None:
         """Go on to the run that was written to last, if that is another one."""
         self._next_look = time.monotonic() + _LOOK_FOR_OTHERS_S
-        folders = [_folder(path) for path in run_paths(self._path)]
+        folders = [path.parent if path.is_file() else path for path in run_paths(self._path)]
         newest = max(folders, key=_last_change)
         self.others = len(folders) - 1
         if newest != self.folder:
@@ -82,9 +80,20 @@ class Watch:
             return "stale"
         return self.progress.status
 
+    @property
+    def status_line(self) -> str:
+        """The status with its reason, and whether watching goes on."""
+        reason = f": {self.progress.reason}" if self.progress.reason else ""
+        if self.status == "stale":
+            reason = ": no live process holds the folder; resume it, this goes on then"
+        if self.status == "interrupted":
+            reason += "; this goes on when it is resumed"
+        return f"{self.status}{reason}"
 
-def _folder(path: Path) -> Path:
-    return path.parent if path.is_file() else path
+    @property
+    def code(self) -> int | None:
+        """The exit code of a single run that has ended."""
+        return _CODES.get(self.status) if self.single else None
 
 
 def _last_change(folder: Path) -> float:
@@ -94,12 +103,17 @@ def _last_change(folder: Path) -> float:
         return 0.0
 
 
-def watch(
-    run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs: the one written to last.")],
-    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Show how far it is, and stop.")] = False,
-) -> int:
+def watch(run: Path, interval: Annotated[float, typer.Option(min=0.01)] = 1.0, once: bool = False) -> int:
     """Watch a running job: rounds, accuracies, clusters, rate and estimated end.
+
+    Parameters
+    ----------
+    run
+        A run folder, or a folder of runs: the one written to last.
+    interval
+        Seconds between two looks.
+    once
+        Show how far it is, and stop.
 
     Returns
     -------
@@ -110,31 +124,25 @@ def watch(
     --------
     fedmpi watch results/runs/gcfl/proteins/fedavg
     """
-    if interval <= 0:
-        raise BadInput(f"--interval {interval:g}: give a number of seconds above 0")
     watched = Watch(run)
     screen = console(sys.stdout)
     try:
         if once:
             watched.look()
-            screen.print(_view(watched, screen, math.inf))
+            screen.print(_view(watched, screen.width))
             return 0
         return _live(watched, screen, interval) if screen.is_terminal else _lines(watched, screen, interval)
     except Stopped:
         return 0
 
 
-def _ended(watched: Watch) -> int | None:
-    return _CODES.get(watched.status) if watched.single else None
-
-
 def _live(watched: Watch, screen: Console, interval: float) -> int:
     with Live(console=screen, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
         while True:
             watched.look()
-            live.update(_view(watched, screen, screen.height), refresh=True)
-            if (code := _ended(watched)) is not None:
-                return code
+            live.update(_view(watched, screen.width), refresh=True)
+            if watched.code is not None:
+                return watched.code
             time.sleep(interval)
 
 
@@ -142,38 +150,27 @@ def _lines(watched: Watch, screen: Console, interval: float) -> int:
     """Print a line per round and per change of status, for a log."""
     status, folder = "", Path()
     while True:
-        rounds = watched.look()
-        if watched.folder != folder and watched.progress.start is not None:
+        rounds, progress = watched.look(), watched.progress
+        lines = []
+        if watched.folder != folder and progress.start is not None:
             folder = watched.folder
-            screen.print(watched.progress.title, soft_wrap=True)
+            lines.append(progress.title)
         for each in rounds:
-            screen.print(_round_line(watched.progress, each), soft_wrap=True)
+            groups = counted(len(np.unique(each.results["group"])), "group")
+            lines.append(round_line(progress.metrics, each, progress.planned, f"{groups}  ")[0])
         if watched.status != status:
             status = watched.status
-            screen.print(_status_line(watched), soft_wrap=True)
+            lines.append(watched.status_line)
+        for line in lines:
+            screen.print(line, soft_wrap=True)
         screen.file.flush()
-        if (code := _ended(watched)) is not None:
-            return code
+        if watched.code is not None:
+            return watched.code
         time.sleep(interval)
 
 
-def _round_line(progress: RunProgress, each: Round) -> str:
-    groups = len(np.unique(each.results["group"]))
-    return round_line(progress.metrics, each, progress.planned, f"{counted(groups, 'group')}  ")[0]
-
-
-def _status_line(watched: Watch) -> str:
-    progress = watched.progress
-    reason = f": {progress.reason}" if progress.reason else ""
-    if watched.status == "stale":
-        reason = ": no live process holds the folder; resume it, this goes on then"
-    if watched.status == "interrupted":
-        reason += "; this goes on when it is resumed"
-    return f"{watched.status}{reason}"
-
-
-def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
-    """Return everything on one screen of `height` lines."""
+def _view(watched: Watch, width: int) -> RenderableType:
+    """Return everything on one screen; of a low one, what matters less is below its end."""
     progress = watched.progress
     if progress.start is None:
         return plain(f"{watched.folder}: nothing in its event log yet")
@@ -182,16 +179,11 @@ def _view(watched: Watch, screen: Console, height: float) -> RenderableType:
         plain(progress.title + more, "bold"),
         _state(watched),
         _pace(watched),
+        _curves(progress, width),
     ]
-    bar = Grid.grid()
-    bar.add_row(ProgressBar(total=progress.planned, completed=progress.current, width=min(60, screen.width)))
-    parts.append(bar)
     if progress.current:
-        parts += [_curves(progress, screen.width), _clusters(progress)]
-        if is_together(progress.config):
-            parts.append(plain(TOGETHER))
-        else:
-            parts.append(_clients_that_fit(progress, parts, screen, height))
+        together = is_together(progress.config)
+        parts += [_clusters(progress), plain(TOGETHER) if together else _clients(progress, width)]
     return Group(*parts)
 
 
@@ -201,42 +193,33 @@ def _state(watched: Watch) -> Text:
     attempts = f", start {progress.attempts}" if progress.attempts > 1 else ""
     size = f"{counted(len(progress.clients), 'client')}{ranks}{attempts}"
     last = datetime.fromisoformat(progress.last_time).astimezone()
-    text = f"{_status_line(watched)}; {size}; last event {last:%Y-%m-%d %H:%M:%S}"
+    text = f"{watched.status_line}; {size}; last event {last:%Y-%m-%d %H:%M:%S}"
     return plain(text, _STYLES.get(watched.status, "red"))
 
 
 def _pace(watched: Watch) -> Text:
     progress = watched.progress
-    pace = progress.seconds_per_round
+    pace, left = progress.seconds_per_round, progress.seconds_left
     text = f"round {progress.current} of {progress.planned}; {_duration(progress.seconds)} so far"
-    if math.isfinite(pace) and pace > 0:
+    if pace > 0:
         text += f"; {1 / pace:.3g} rounds/s"
-        known = 0 <= progress.seconds_left < _LONGEST_S
-        if known and progress.status == "running" and progress.current < progress.planned:
-            text += f"; {_duration(progress.seconds_left)} left, end {_end(progress.seconds_left)}"
+        if progress.status == "running" and 0 < left < _LONGEST_S:
+            text += f"; {_duration(left)} left, end {datetime.now() + timedelta(seconds=left):%a %H:%M}"
     if not watched.single and progress.status in _CODES:
         text += "; waiting for another run"
     return Text(text)
 
 
-def _end(seconds: float) -> str:
-    """Return when so many seconds have passed, with the day where that is not today."""
-    now = datetime.now()
-    end = now + timedelta(seconds=seconds)
-    return f"{end:%H:%M}" if end.date() == now.date() else f"{end:%a %H:%M}"
-
-
 def _duration(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "?"
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d} min"
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _curves(progress: RunProgress, width: int) -> Grid:
+    """Return a bar of the rounds and, by round, the mean loss and scores."""
     table = Grid(box=None, pad_edge=False, show_header=False)
     columns = min(60, max(10, width - 40))
+    bar = ProgressBar(total=progress.planned, completed=progress.current, width=columns)
+    table.add_row("round", f"{progress.current}/{progress.planned}", bar)
     rows = [("train loss", "train_loss", 1.0, "")]
     for metric in progress.metrics:
         unit = " %" if metric.percent else ""
@@ -253,35 +236,19 @@ def _clusters(progress: RunProgress) -> Text:
     found = progress.clusters()
     if len(found) < 2 or len(found) == len(progress.clients):
         return Text(counted(len(found), "cluster"))
-    shown = "; ".join(
-        f"{len(names)}: {', '.join(names[:4])}{', ...' * (len(names) > 4)}" for names in found[:6]
-    )
-    text = visible(f"{len(found)} clusters: {shown}{' ...' * (len(found) > 6)}")
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    shown = "; ".join(f"{len(names)}: {', '.join(names)}" for names in found)
+    return Text(visible(f"{len(found)} clusters: {shown}"), no_wrap=True, overflow="ellipsis")
 
 
-def _clients_that_fit(
-    progress: RunProgress, parts: Sequence[RenderableType], screen: Console, height: float
-) -> OnTerminal:
-    """Return as many clients as fit below the other parts of the screen."""
-    least = _clients(progress, _LEAST_CLIENTS, screen.width)
-    free = height - len(screen.render_lines(Group(*parts, least)))
-    count = len(progress.clients)
-    shown = min(count, _LEAST_CLIENTS)
-    if count - shown <= free + 1:  # without the line that counts the others
-        return _clients(progress, count, screen.width)
-    return _clients(progress, shown + max(0, int(free)), screen.width)
-
-
-def _clients(progress: RunProgress, count: int, width: int) -> OnTerminal:
-    """Return a line for each of the first `count` clients."""
+def _clients(progress: RunProgress, width: int) -> OnTerminal:
+    """Return a line for each client."""
     blocks = max(8, min(24, width - max(map(len, progress.clients)) - _NUMBERS_WIDTH))
     own = [metric for metric in progress.metrics if metric.scope == "client"]
     losses, group = progress.history("train_loss"), progress.history("group")
     traced, of = (progress.history(own[0].field()), own[0].label()) if own else (losses, "train loss")
     scores = [(metric, part) for metric in own for part in metric.parts]
     headings = [metric.label(part, unit=True) for metric, part in scores]
-    histories = [progress.history(metric.field(part)) for metric, part in scores]
+    histories = [(metric, progress.history(metric.field(part))) for metric, part in scores]
     spare = ("cluster", *(each for each in headings if each.startswith("val")), "train loss")
     groups = list(dict.fromkeys(group[-1].tolist()))
     rows = [
@@ -290,17 +257,12 @@ def _clients(progress: RunProgress, count: int, width: int) -> OnTerminal:
             sparkline(traced[:, place], blocks),
             groups.index(group[-1, place]) + 1,
             number(_last(losses[:, place]), 4),
-            *(
-                score(metric, _last(history[:, place]))
-                for (metric, _), history in zip(scores, histories, strict=True)
-            ),
+            *(score(metric, _last(history[:, place])) for metric, history in histories),
         )
-        for place, name in enumerate(progress.clients[:count])
+        for place, name in enumerate(progress.clients)
     ]
-    columns = listed(("client", f"{of} by round", "cluster", "train loss", *headings), spare)
-    more = len(progress.clients) - len(rows)
-    notes = [f"and {counted(more, 'more client')}"] if more else []
-    return OnTerminal(Table(columns, rows, notes=notes))
+    headed = ("client", f"{of} by round", "cluster", "train loss", *headings)
+    return OnTerminal(Table(listed(headed, spare), rows))
 
 
 def _last(values: np.ndarray) -> float | None:

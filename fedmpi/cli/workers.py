@@ -1,23 +1,35 @@
-"""The workers of a sweep: processes, or the ranks of one launch, that run the cases they are handed."""
+"""The workers of a sweep: processes, or the ranks of one launch, that run the cases they are handed.
+
+A worker starts MPI once. Names of cases come on its rank 0's standard input, a line each; its end ends the
+worker. (Numbers would be of other cases if the suite has changed since the sweep read it.) Into the file of
+answers rank 0 writes ``NAME CODE`` when a case has ended, and ``NAME ROUND ROUNDS`` while it runs. A worker
+goes on after a case that is complete, was refused or has diverged; any other end is its own, with the case's
+exit code.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
-import shlex
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TextIO
 
-from fedmpi.cli.options import SweepOptions
 from fedmpi.cli.plan import Planned
-from fedmpi.comm.launch import launcher, python
-from fedmpi.errors import Interrupted
+from fedmpi.cli.session import Session
+from fedmpi.errors import BadInput, Interrupted
+from fedmpi.visible import complain
 
+_EVERY_S = 0.5
+"""Least time between two answers about rounds."""
 _PR_SET_PDEATHSIG = 1
 _GRACE_S = 120.0
 """How long a case may take to finish its round once it was asked to stop."""
@@ -29,15 +41,12 @@ _NUMBERS = count()
 
 
 class Worker:
-    """A process group that runs one case after another; see `fedmpi.cli.handed_out` for what is said.
+    """A process group that runs one case after another, as the sweep sees it.
 
     Parameters
     ----------
-    suite : str
-        Path of the suite.
-    options : SweepOptions
-    launch : str or None
-        Command that starts the ranks, up to ``run``; None: mpiexec, or nothing for one rank.
+    command : sequence of str
+        What starts it, without the files of cases and answers.
     folder : Path
         Where the worker answers and what it prints between cases goes; `CASES` in it names the sweep's cases.
 
@@ -49,15 +58,13 @@ class Worker:
         What the case has finished.
     """
 
-    def __init__(self, suite: str, options: SweepOptions, launch: str | None, folder: Path) -> None:
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
         name = f"worker-{next(_NUMBERS)}"
         self._answers, self._log = folder / f"{name}.answers", folder / f"{name}.log"
         self._answers.touch()
-        command = [*_launch(launch, options.ranks), "run", suite, "--answers", str(self._answers)]
-        command += ["--cases", str(folder / CASES), *_words(options)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command,
+                [*command, "--answers", str(self._answers), "--cases", str(folder / CASES)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -116,12 +123,11 @@ class Worker:
             text = answers.read()
         whole = text[: text.rfind("\n") + 1]
         self._read += len(whole)
-        for line in whole.splitlines():
-            said = [int(word) for word in line.split()[1:]]
-            if len(said) == 1:
-                self._code = said[0]
+        for _, first, *others in map(str.split, whole.splitlines()):
+            if others:
+                self.rounds = int(first)
             else:
-                self.rounds = said[0]
+                self._code = int(first)
 
     def ended(self) -> tuple[Planned, int, float] | None:
         """Return the case that ended, its exit code and seconds; None while it runs or there is none."""
@@ -135,18 +141,13 @@ class Worker:
             if self._asked is not None and code in (-signal.SIGUSR1, 128 + signal.SIGUSR1):
                 code = Interrupted.exit_code  # asked before it could listen: nothing was begun
             self.dismiss()
-            self._append_log()
+            if item is not None:  # what launcher and ranks said outside of cases
+                with (item.folder / "log.txt").open("ab") as log:
+                    log.write(self._log.read_bytes())
         if code is None or item is None:
             return None
         self.item = self._code = None
         return item, code, time.monotonic() - self._started
-
-    def _append_log(self) -> None:
-        """Put what launcher and ranks said outside of cases into the log of the case that ended with them."""
-        text = self._log.read_bytes()
-        if self.item is not None and text:
-            with (self.item.folder / "log.txt").open("ab") as log:
-                log.write(text)
 
 
 def _end_with_parent(sweep: int) -> None:
@@ -167,13 +168,6 @@ def last_line(folder: Path) -> str:
     return ""
 
 
-def _launch(given: str | None, ranks: int) -> list[str]:
-    """Return the command that starts the ranks of a worker, up to ``run``."""
-    if given is not None:
-        return shlex.split(given)
-    return [*(launcher(ranks) if ranks > 1 else []), *python()]
-
-
 def _job() -> str:
     """Return the number of Slurm's job or task that this sweep is in, as words; empty outside of one."""
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
@@ -187,12 +181,72 @@ def _size(item: Planned) -> int:
     return events.stat().st_size if events.exists() else 0
 
 
-def _words(options: SweepOptions) -> list[str]:
-    """Return the options that every worker gets."""
-    given: list[tuple[str, str | Path | None]] = [
-        *(("--set", each) for each in options.overrides),
-        *(("--plugin", each) for each in options.plugins),
-        *(("--out", options.out), ("--data", options.data), ("--mirror", options.mirror)),
-    ]
-    words = [word for flag, value in given if value is not None for word in (flag, str(value))]
-    return ["--resume", *words, *(["--offline"] if options.offline else [])]
+def run_handed_out(plan: Sequence[Planned], answers: Path, session: Session) -> int:
+    """Run cases of a plan as they are handed out; what the ranks print goes into each case's ``log.txt``.
+
+    Parameters
+    ----------
+    plan : sequence of Planned
+        All cases that may be handed out.
+    answers : Path
+        File that rank 0 answers in; another rank's machine may lack its folder.
+    session : Session
+        A signal ends the worker with its case.
+    """
+    named, world = {item.checked.case.name: item for item in plan}, session.world
+    with (answers if world.is_root else Path(os.devnull)).open("a", buffering=1) as answered:
+        while name := world.agree(
+            lambda: sys.stdin.readline().strip()
+        ):  # empty: no case is left, or no sweep
+            _write_into(named[name].folder / "log.txt")
+            with suppress(
+                OSError
+            ):  # have the kernel count peak memory anew: earlier cases are not this one's
+                Path("/proc/self/clear_refs").write_text("5")
+            code = _run(named[name], session, answered)
+            if world.is_root:
+                answered.write(f"{name} {code}\n")
+            gc.collect()
+            gc.freeze()  # what lives now is modules and kernels: the next collection does not look at them
+    return 0
+
+
+def _run(item: Planned, session: Session, answered: TextIO) -> int:
+    """Run a case; return 0, or the exit code of one that was refused or has diverged."""
+    from fedmpi.cli.progress import Console
+    from fedmpi.runs.first_answers import refuse_unequal
+    from fedmpi.runs.reporting import RoundReport
+
+    checked, world = item.checked, session.world
+
+    class Told(Console):
+        """A console that also tells the sweep how far the case is."""
+
+        told = 0.0
+
+        def round(self, report: RoundReport) -> None:
+            super().round(report)
+            if time.monotonic() - self.told > _EVERY_S:
+                self.told = time.monotonic()
+                answered.write(f"{checked.case.name} {report.round + 1} {checked.case.rounds}\n")
+
+    try:
+        if checked.case.plugin:
+            world.together(partial(refuse_unequal, checked.case, checked.algorithm))
+        return session.run(item, Told(sys.stdout), resume=True)
+    except BadInput as error:
+        if not error.agreed and world.size > 1:
+            raise
+        if world.is_root:
+            complain(str(error))
+        return error.exit_code
+
+
+def _write_into(log: Path) -> None:
+    """Send what this rank prints from now on to the end of a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    opened = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    os.dup2(opened, 1)
+    os.dup2(opened, 2)
+    os.close(opened)

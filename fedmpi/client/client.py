@@ -82,7 +82,7 @@ class Client(ClientState):
 
     def train_locally(self, case: Case, algorithm: Hooks, round: int) -> Training:
         """Run the algorithm's program on `row` and return what it did."""
-        passes, model, watch = self.loaded_passes, self.model, Stopwatch()
+        passes, model, watch = self.passes, self.model, Stopwatch()
         model.parameters.copy_(self.row)
         for vector in self.sent.values():
             vector.zero_()
@@ -122,7 +122,7 @@ class Client(ClientState):
         view, algorithm = BetweenRounds(self), self.algorithm
         judged, predict = (algorithm.evaluated, algorithm.predict) if algorithm else (None, None)
         self.model.parameters.copy_(judged(view) if judged else self.row)
-        found, cut = self.loaded_passes.evaluate(), self.num_validation
+        found, cut = self.passes.evaluate(), self.num_validation
         if predict is not None and len(found.outcome.losses):
             classes = predict(view, len(found.outcome.losses))
             if classes is not None:

@@ -1,20 +1,28 @@
-"""Training steps and evaluation on a client's data by compiled kernels."""
+"""Training steps and evaluation by compiled kernels; of molecules, a local epoch is one call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.client.passes import Embedded, Pass, Supervised, topology_counts
+from fedmpi.case.optimizers import OptimizerOptions
+from fedmpi.client.optimizer import AdamState, steps_ahead
+from fedmpi.client.passes import Embedded, Pass, Supervised, in_parts, topology_counts
 from fedmpi.graphs.packed import GraphSet, Int
-from fedmpi.kernels.networks import FastBatch, FastNetwork
-from fedmpi.kernels.pooled_network import EmbeddingTerm
+from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, NUMBERS, GraphResults, Molecules
+from fedmpi.kernels.molecules.fast import FastMolecules, Moments
+from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
+from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.models.outcome import Outcome
+from fedmpi.tasks.base import Task
+from fedmpi.tasks.regression import Regression
 
-_Part = tuple[Any, npt.NDArray[np.int64], GraphCounts]
+_Evaluated = tuple[Any, npt.NDArray[np.int64], GraphCounts]
 """Graphs as compiled kernels evaluate them, their labels and what they count."""
 
 
@@ -22,7 +30,7 @@ class CompiledPasses(Supervised):
     """Passes of compiled kernels on one CPU thread."""
 
     def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastNetwork, flops: ModelFlops) -> None:
-        self._batch: FastBatch = kernels.prepare(train)
+        self._batch = kernels.prepare(train)
         self._kernels, self._flops = kernels, flops
         super().__init__(train, held_out)
 
@@ -36,16 +44,141 @@ class CompiledPasses(Supervised):
         counts = GraphCounts(*batch.sizes)
         return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
 
-    def _part(self, graphs: GraphSet) -> _Part:
+    def _part(self, graphs: GraphSet) -> _Evaluated:
         return self._kernels.levels(graphs), graphs.labels, topology_counts(graphs.topology)
 
-    def _judge(self, part: _Part) -> Pass:
+    def _judge(self, part: _Evaluated) -> Pass:
         graphs, labels, _ = part
         return Pass(self._kernels.evaluate(graphs, labels), *self._forward_flops(part))
 
-    def _embed(self, part: _Part) -> Embedded:
+    def _embed(self, part: _Evaluated) -> Embedded:
         return Embedded(self._kernels.embed(part[0]), *self._forward_flops(part))
 
-    def _forward_flops(self, part: _Part) -> tuple[int, int]:
+    def _forward_flops(self, part: _Evaluated) -> tuple[int, int]:
         graphs, _, counts = part
         return self._flops.forward(counts).total, self._kernels.evaluation_flops(graphs)
+
+
+TARGETS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
+"""Kernels' kind of targets by kind of labels."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of a client's graphs as the kernels take them, and what is known of each.
+
+    Attributes
+    ----------
+    graphs : Molecules
+    known : int64 [G]
+        Labels that are not missing.
+    nodes, edges : int64 [G]
+    """
+
+    graphs: Molecules
+    known: Int
+    nodes: Int
+    edges: Int
+
+    def counts(self, chosen: Int) -> GraphCounts:
+        """Return the sizes of some of the graphs."""
+        return GraphCounts(len(chosen), int(self.nodes[chosen].sum()), int(self.edges[chosen].sum()))
+
+
+class MoleculePasses(Supervised):
+    """Passes of `FastMolecules` on one CPU thread.
+
+    Parameters
+    ----------
+    train, held_out : GraphSet
+    kernels : FastMolecules
+        Shared by all clients of a shape.
+    flops : ModelFlops
+    task : Task
+        Prediction task.
+    """
+
+    def __init__(
+        self, train: GraphSet, held_out: GraphSet, kernels: FastMolecules, flops: ModelFlops, task: Task
+    ) -> None:
+        self._kernels, self._flops, self._task = kernels, flops, task
+        super().__init__(train, held_out)
+        self._whole: _Part = self.train.parts()[0]
+
+    def _parts(self, graphs: GraphSet) -> list[_Part]:
+        """Return the graphs as one part, which the kernels divide."""
+        return [self._part(graphs)]
+
+    def _part(self, graphs: GraphSet) -> _Part:
+        labels = graphs.labels if graphs.labels.ndim == 2 else graphs.labels[:, None]
+        targets = labels.astype(np.float32).astype(np.float64)
+        if isinstance(self._task, Regression):
+            targets = (targets - self._task.center) / self._task.scale
+        topology = graphs.topology
+        degrees = np.diff(topology.row_ptr[topology.graph_ptr])
+        known = (~np.isnan(targets)).sum(axis=1)
+        return _Part(self._kernels.molecules(graphs, targets), known, np.diff(topology.graph_ptr), degrees)
+
+    def batch(self, graphs: Int | None) -> Any:
+        """Return the numbers of training graphs."""
+        return np.arange(len(self._whole.nodes)) if graphs is None else graphs
+
+    def step(self, batch: Any, streams: DropoutStreams) -> Pass:
+        """Run forward and backward."""
+        results = self._kernels.step(self._whole.graphs, batch, streams)
+        return self._pass(self._whole, batch, results, training=True)
+
+    def epoch(
+        self,
+        batches: Sequence[Int],
+        streams: Sequence[DropoutStreams],
+        optimizer: OptimizerOptions,
+        state: AdamState,
+    ) -> Pass:
+        """Take an optimizer step for each batch of one local epoch; the parameters change in place.
+
+        Parameters
+        ----------
+        batches : sequence of int64 [*]
+            Numbers of each batch's training graphs.
+        streams : sequence of DropoutStreams
+            Dropout of each step.
+        optimizer : OptimizerOptions
+        state : AdamState
+            Moments and step count; moved on by the steps.
+        """
+        descent = steps_ahead(optimizer, state, len(batches))
+        moments = Moments(state.mean.numpy(), state.square.numpy())
+        results = self._kernels.train(self._whole.graphs, batches, streams, descent, moments)
+        chosen = np.concatenate(batches)
+        return self._pass(self._whole, chosen, results, training=True, steps=len(batches))
+
+    def _judge(self, part: _Part) -> Pass:
+        return self._pass(part, np.arange(len(part.nodes)), self._evaluated(part), training=False)
+
+    def _embed(self, part: _Part) -> Embedded:
+        counts = part.counts(np.arange(len(part.nodes)))
+        return Embedded(self._evaluated(part).pooled, *self._count(counts, training=False))
+
+    def _evaluated(self, part: _Part) -> GraphResults:
+        return self._kernels.evaluate(part.graphs, in_parts(len(part.nodes)))
+
+    def _pass(
+        self, part: _Part, chosen: Int, results: GraphResults, *, training: bool, steps: int = 1
+    ) -> Pass:
+        flops = self._count(part.counts(chosen), training=training)
+        return Pass(self._outcome(part, chosen, results), *flops, steps=steps)
+
+    def _count(self, counts: GraphCounts, *, training: bool) -> tuple[int, int]:
+        of_model = self._flops.training(counts) if training else self._flops.forward(counts)
+        return of_model.total, self._kernels.flops(counts, training=training)
+
+    def _outcome(self, part: _Part, chosen: Int, results: GraphResults) -> Outcome:
+        if self._task.labels == "classification":
+            right = results.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
+            return Outcome(results.losses, right.astype(np.uint8))
+        scores: npt.NDArray[np.float32] = results.outputs
+        if isinstance(self._task, Regression):
+            scores = (scores * self._task.scale + self._task.center).astype(np.float32)
+        nothing = np.zeros(len(chosen), np.uint8)
+        return Outcome(results.losses, nothing, part.known[chosen], scores)

@@ -10,7 +10,7 @@ import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.client.view_batches import TorchBatches, counts_of
-from fedmpi.graphs.views import ViewedGraphs
+from fedmpi.graphs.diffusion import ViewedGraphs
 from fedmpi.models.counted import CountedFlops, count, count_model, scaled
 from fedmpi.models.counts import Flops, GraphCounts
 from fedmpi.models.options import MODELS, Shape

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from fedmpi.algorithms.base import Algorithm
+from fedmpi.case.attacks import LabelFlip
 from fedmpi.case.schema import Case
 from fedmpi.client.counted import flops_of
-from fedmpi.client.label_flips import poisoned
 from fedmpi.client.subgraphs import entries, part_counts, part_data
 from fedmpi.comm.placement import place
 from fedmpi.datasets.features import build, feature_width
@@ -22,14 +22,13 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.errors import BadInput
-from fedmpi.graphs.diffusion import WeightedTopology
+from fedmpi.graphs.diffusion import ViewedGraphs, WeightedTopology
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.graphs.refinement.quotient import twin_counts
-from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.metrics.clustering import can_probe
-from fedmpi.models.flops import Flops, GraphCounts, ModelFlops
-from fedmpi.models.message_passing_flops import MessagePassingFlops
+from fedmpi.models.counts import Flops, GraphCounts, ModelFlops
+from fedmpi.models.flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, GinOptions, SgcOptions, Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.partition.partition import ClientSplit, Partition, make, pooled, with_public
@@ -131,6 +130,21 @@ class Federation:
         train = _viewed(case, raw, self.view, split.train)
         some_held_out = len(split.graphs) > len(split.train)
         return train, _viewed(case, raw, self.view, split.graphs) if some_held_out else train
+
+
+def poisoned(case: Case, num_clients: int, client: int, classes: int, graphs: GraphSet) -> GraphSet:
+    """Return a client's training examples as it uses them: an attacker flips their labels, if that is meant.
+
+    Parameters
+    ----------
+    case : Case
+    num_clients, client : int
+    classes : int
+        Of the client's model.
+    graphs : GraphSet
+    """
+    flips = isinstance(case.attack, LabelFlip) and client in case.attack.attackers(case.seed, num_clients)
+    return replace(graphs, labels=classes - 1 - graphs.labels) if flips else graphs
 
 
 def _built(case: Case, raw: RawGraphs, graphs: Int) -> GraphSet:

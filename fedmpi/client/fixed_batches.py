@@ -3,59 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
 from fedmpi.client.view_batches import Step, TorchBatches, counts_of
+from fedmpi.graphs.diffusion import ViewedGraphs
 from fedmpi.graphs.packed import Int
-from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.models.encoder import Encoding
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
-from fedmpi.objectives.flops import ObjectiveFlops
-from fedmpi.objectives.options import MvgrlOptions
-from fedmpi.objectives.unsupervised import Mvgrl, Views
+from fedmpi.objectives.unsupervised import Views
 
 
+@dataclass(eq=False)
 class FixedBatches(TorchBatches):
     """`TorchBatches` that keep the convolutions' output: of nodes during a round, of graphs during the run.
 
     The output depends on the graph alone, since the server's random convolutions never change. Rows of
     nodes for the whole run would take as much memory as all else together.
 
-    Parameters
+    Attributes
     ----------
-    train, everything : ViewedGraphs
-        Training graphs, and all graphs of the client.
     module : MvgrlEncoder
         Without registered layers.
-    flops : ObjectiveFlops
-    device : torch.device or str
     """
 
-    def __init__(
-        self,
-        train: ViewedGraphs,
-        everything: ViewedGraphs,
-        module: MvgrlEncoder,
-        flops: ObjectiveFlops,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(train, everything, Mvgrl(MvgrlOptions()), flops, device)
-        self._module = module
-        self._pair: PairEncoding | None = None
-        self._spent = 0
+    module: MvgrlEncoder = field(kw_only=True)
+    _pair: PairEncoding | None = None
+    _spent: int = 0
 
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with the convolutions' output; None stands for all."""
         if self._pair is None:
-            self._pair = _mapped(_joined, *(pair for pair, _ in self._convolved(self._train)))
+            self._pair = _mapped(_joined, *(pair for pair, _ in self._convolved(self.train)))
         step, fixed = super().take(numbers), self._pair
         if numbers is not None:
-            nodes = torch.from_numpy(self._train.graphs.topology.nodes_of(numbers)).to(self._device)
-            graphs = torch.from_numpy(numbers).to(self._device)
+            nodes = torch.from_numpy(self.train.graphs.topology.nodes_of(numbers)).to(self.device)
+            graphs = torch.from_numpy(numbers).to(self.device)
             fixed = _mapped(lambda side: Encoding(side.nodes[nodes], side.graphs[graphs]), fixed)
         return replace(step, views=replace(step.views, fixed=fixed))
 
@@ -66,19 +52,19 @@ class FixedBatches(TorchBatches):
     @cached_property
     def all_parts(self) -> list[Views]:
         """Views that are embedded, without rows of nodes."""
-        nothing = torch.zeros(0, device=self._device)
+        nothing = torch.zeros(0, device=self.device)
         return [
             replace(views, fixed=_mapped(lambda side: Encoding(nothing, side.graphs), pair))
-            for pair, views in self._convolved(self._everything)
+            for pair, views in self._convolved(self.everything)
         ]
 
     def step_flops(self, views: Views) -> int:
         """Count the heads, and the convolutions since the last count."""
-        return self._flops.heads_and_bounds(counts_of(views)[0].counts).total + self._since()
+        return self.flops.heads_and_bounds(counts_of(views)[0].counts).total + self._since()
 
     def vectors_flops(self, views: Views) -> int:
         """Count the head for graphs, and the convolutions since the last count."""
-        return self._flops.graph_heads(counts_of(views)[0].counts).total + self._since()
+        return self.flops.graph_heads(counts_of(views)[0].counts).total + self._since()
 
     def _since(self) -> int:
         spent, self._spent = self._spent, 0
@@ -91,8 +77,8 @@ class FixedBatches(TorchBatches):
             views = self._views(part)
             (first, other), adjacency, diffused = counts_of(views), views.adjacency, views.diffused
             assert adjacency is not None and isinstance(diffused, WeightedBatch) and other is not None
-            self._spent += self._flops.convolutions(first, other, executed=True).total
-            yield self._module.convolve(adjacency, diffused), views
+            self._spent += self.flops.convolutions(first, other, executed=True).total
+            yield self.module.convolve(adjacency, diffused), views
 
 
 def _mapped(of: Callable[..., Encoding], *pairs: PairEncoding) -> PairEncoding:

@@ -14,7 +14,7 @@ from fedmpi.client.group_steps import GroupRows
 from fedmpi.client.state import two_norm
 from fedmpi.graphs.transfer import Fetched
 from fedmpi.kernels.grouped_batches import HostBatch
-from fedmpi.models.flops import GraphCounts, ModelFlops
+from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome
 
 Counts = Sequence[int]

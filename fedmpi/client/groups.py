@@ -26,7 +26,7 @@ from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import HostBatch
 from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
-from fedmpi.models.flops import ModelFlops
+from fedmpi.models.counts import ModelFlops
 from fedmpi.models.outcome import Evaluation, Outcome
 from fedmpi.programs.hooks import Hooks
 

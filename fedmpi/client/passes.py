@@ -13,8 +13,8 @@ import numpy.typing as npt
 from torch import Tensor
 
 from fedmpi.graphs.packed import GraphSet, Int, Topology
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flops import GraphCounts
 from fedmpi.models.outcome import Outcome, joined
 
 LARGEST_EVALUATION = 1024

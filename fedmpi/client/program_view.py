@@ -29,7 +29,7 @@ class ProgramView:
 
     def __init__(self, client: ClientState) -> None:
         self._client, self.memory = client, client.memory
-        self._work: list[Work] = []
+        self.work: list[Work] = []
 
     @property
     def incoming(self) -> Mapping[str, Tensor | None]:
@@ -43,7 +43,7 @@ class ProgramView:
     @property
     def _embedding(self) -> CompiledPasses | TorchPasses:
         """The client's passes, which can embed graphs."""
-        passes = self._client.loaded_passes
+        passes = self._client.passes
         if not isinstance(passes, CompiledPasses | TorchPasses):
             raise Breach("used embeddings or labels, which these kernels do not give: set reads_embeddings")
         return passes
@@ -52,7 +52,7 @@ class ProgramView:
         """Return what the model in the workspace pools of all training or held-out graphs."""
         rows = []
         for part in self._embedding.embedded(held_out=held_out):
-            self._work.append(part)
+            self.work.append(part)
             rows.append(torch.as_tensor(part.rows).clone())
         return torch.cat(rows)
 
@@ -79,6 +79,6 @@ class BetweenRounds(ProgramView):
     def judged(self, found: Pass, classes: npt.NDArray[np.int64]) -> Pass:
         """Return an evaluation whose hits are those of predicted classes; losses are the head's."""
         hits = (classes == self._embedding.held_out.labels).astype(np.uint8)
-        counted, executed = total_flops([found, *self._work])
+        counted, executed = total_flops([found, *self.work])
         outcome = replace(found.outcome, hits=hits)
         return replace(found, outcome=outcome, model_flops=counted, executed_flops=executed)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,8 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.schema import Case
-from fedmpi.client.memory import Memories, MemoryLayout
-from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.layouts import Memories, MemoryLayout, MessageLayout
 from fedmpi.client.optimizer import AdamState
-from fedmpi.client.passes import Passes
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import Int
 from fedmpi.kernels.vectors import squared_norm
@@ -63,7 +62,7 @@ class ClientState:
         What the client sends as it is.
     width : int
         Features of a node.
-    passes : Passes or None
+    passes : Passes
         Its training graphs, and its validation graphs followed by its test graphs; None for a member
         of a `ClientGroup`, which holds them.
     drawn : int64 [num_train] or None
@@ -92,7 +91,7 @@ class ClientState:
     told: dict[str, Tensor] = field(default_factory=dict)
     messages: MessageLayout = field(default_factory=lambda: MessageLayout({}))
     width: int = 0
-    passes: Passes | None = None
+    passes: Any = None
     drawn: Int | None = None
     most_batches: int | None = None
     public: Batch | None = None
@@ -111,12 +110,6 @@ class ClientState:
         for cut in cuts[: self.most_batches]:
             numbers = order[cut : cut + case.batch_size]
             yield numbers if self.drawn is None else self.drawn[numbers]
-
-    @property
-    def loaded_passes(self) -> Passes:
-        """Its passes; a client that trains alone has them."""
-        assert self.passes is not None
-        return self.passes
 
     def receive(self, model: Tensor) -> None:
         """Take the group's model [shared], and the vectors that follow it."""

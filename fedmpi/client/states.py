@@ -11,14 +11,12 @@ import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client
-from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.compiled_passes import TARGETS, CompiledPasses, MoleculePasses
 from fedmpi.client.deltas import Row
 from fedmpi.client.federation import Federation, groups_of
 from fedmpi.client.fixed_batches import FixedBatches
 from fedmpi.client.groups import ClientGroup, Group
-from fedmpi.client.memory import MemoryLayout
-from fedmpi.client.message_layout import MessageLayout
-from fedmpi.client.molecules import TARGETS, MoleculePasses
+from fedmpi.client.layouts import MemoryLayout, MessageLayout
 from fedmpi.client.optimizer import AdamState
 from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
@@ -33,9 +31,10 @@ from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
-from fedmpi.kernels.networks import FastNetwork, fast_network
+from fedmpi.kernels.networks import fast_network
+from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel, SharedPart
+from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
 from fedmpi.objectives.unsupervised import Network, network_of
@@ -123,7 +122,7 @@ class States:
         shape = self._shapes[number]
         model, split = self._models[shape], federation.partition.clients[number]
         shared, raw = self._shared[shape], federation.raws[split.dataset]
-        memory = self._memory[shape]
+        memory, tells = self._memory[shape], self.tells
         return Client(
             id=number,
             num_train=split.steps_of,
@@ -137,24 +136,17 @@ class States:
             last=torch.full_like(model.parameters, torch.nan) if case.objective.keeps_last_round else None,
             memory=memory.at_start(self.device),
             moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
-            incoming=self._vectors(shared),
-            sent=self._vectors(shared),
+            incoming={name: torch.zeros(shared.size, device=self.device) for name in self._sends},
+            sent={name: torch.zeros(shared.size, device=self.device) for name in self._sends},
             chain={name: torch.zeros(shared.trained, device=self.device) for name in self._chain},
-            told=self._told(),
+            told={
+                name: torch.full(tells.shape(name), torch.nan, device=self.device) for name in tells.messages
+            },
             messages=self.messages,
             public=self._public,
             algorithm=self._algorithm,
             width=shape.width,
         )
-
-    def _told(self) -> dict[str, torch.Tensor]:
-        """Return what the server tells before it told anything."""
-        tells = self.tells
-        return {name: torch.full(tells.shape(name), torch.nan, device=self.device) for name in tells.messages}
-
-    def _vectors(self, shared: SharedPart) -> dict[str, torch.Tensor]:
-        """Return zeros for each vector that travels behind the model."""
-        return {name: torch.zeros(shared.size, device=self.device) for name in self._sends}
 
     def _adam(self, shape: Shape, name: str, size: int) -> AdamState:
         if self._owns_moments or (shape, name) not in self._optimizers:
@@ -212,16 +204,16 @@ class States:
         model, flops = self._models[shape], federation.flops[shape]
         by_epoch, graphs = not case.objective.keeps_last_round, federation.views(case, number)
         batches: ViewBatches
-        network = None
+        network = Network.of(model.module)
         if case.kernels == "compiled":
             encoder = self._compiled(case, shape)
             network = Network.compiled(model, encoder, self._scratch)
             batches = CompiledBatches(*graphs, objective, flops, encoder)
         elif isinstance(model.module, MvgrlEncoder) and not model.module.registered:
-            batches = FixedBatches(*graphs, model.module, flops, self.device)
+            batches = FixedBatches(*graphs, objective, flops, self.device, module=model.module)
         else:
             batches = TorchBatches(*graphs, objective, flops, self.device)
-        return UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, network=network)
+        return UnsupervisedPasses(batches, model, objective, flops, network, by_epoch)
 
     def _compiled(self, case: Case, shape: Shape) -> Any:
         """Return the compiled kernels of all clients of a shape."""

@@ -11,8 +11,7 @@ from fedmpi.case.schema import Case
 from fedmpi.datasets.features import feature_table, resolve
 from fedmpi.datasets.networks import directed, undirected, with_relations
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.graphs.induced import induced
-from fedmpi.graphs.packed import GraphSet, Int, SparseRows, Topology
+from fedmpi.graphs.packed import GraphSet, Int, SparseRows, Topology, induced
 from fedmpi.models.counts import GraphCounts
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.known import task_of

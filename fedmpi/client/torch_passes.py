@@ -19,9 +19,9 @@ from fedmpi.errors import BadInput, RankFailed
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.kernels.pooled_network import EmbeddingTerm
+from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GraphCounts, ModelFlops
 from fedmpi.tasks.base import Task
 
 Loss = Callable[[Tensor], Tensor]

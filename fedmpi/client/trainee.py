@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,9 +16,9 @@ from torch import Tensor
 from fedmpi.algorithms.base import round_half_up
 from fedmpi.algorithms.program import Change, Floats, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
-from fedmpi.client.molecules import MoleculePasses
+from fedmpi.client.compiled_passes import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend
-from fedmpi.client.passes import Embedded, Pass, Supervised, Work
+from fedmpi.client.passes import Embedded, Pass, Supervised
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import Loss, TorchPasses
@@ -87,7 +87,7 @@ class Trainee(ProgramView):
     Attributes
     ----------
     done : list of Pass
-        What is reported of the training: the model's own passes.
+        What is reported of the training: the model's own passes. All others are `work`.
     """
 
     def __init__(
@@ -111,11 +111,6 @@ class Trainee(ProgramView):
     def steps(self) -> int:
         """Steps that the model has taken."""
         return sum(each.steps for each in self.done)
-
-    @property
-    def work(self) -> Sequence[Work]:
-        """All other passes."""
-        return self._work
 
     @property
     def model(self) -> Tensor:
@@ -172,7 +167,7 @@ class Trainee(ProgramView):
 
     def batches(self, epochs: int | None = None) -> Iterator[Batch]:
         """See `program.Client`."""
-        passes = self._client.loaded_passes
+        passes = self._client.passes
         for _ in range(self.local_epochs if epochs is None else epochs):
             for numbers in self._numbers():
                 yield Batch(self, passes.batch(numbers), numbers, self._streams())
@@ -192,7 +187,7 @@ class Trainee(ProgramView):
         """See `program.Client`."""
         order = permutation(key(self.seed, Purpose.MERGING, self.id, self.round), self.samples)
         chosen = order[: max(1, round_half_up(share * self.samples))]
-        cuts, passes = range(0, len(chosen), self._case.batch_size), self._client.loaded_passes
+        cuts, passes = range(0, len(chosen), self._case.batch_size), self._client.passes
         parts = [chosen[cut : cut + self._case.batch_size] for cut in cuts]
         return [Batch(self, passes.batch(numbers), numbers, None) for numbers in parts]
 
@@ -206,7 +201,7 @@ class Trainee(ProgramView):
         """See `program.Client`."""
         with self._at(at):
             found = self._by_torch.forward(batch.prepared, head=True)
-        self._work.append(found)
+        self.work.append(found)
         rows: Tensor = found.rows
         self.finite = self.finite and bool(rows.isfinite().all())
         return rows
@@ -222,7 +217,7 @@ class Trainee(ProgramView):
         gradient = self._client.model.gradient
         reported = reported or (self._is_model(at) and loss is None)
         with self._at(at, keeps_gradient=not reported):
-            self._pass(batch, self.done if reported else self._work, loss=loss)
+            self._pass(batch, self.done if reported else self.work, loss=loss)
             return gradient if reported else gradient.clone()
 
     def loss(self) -> float:
@@ -242,7 +237,7 @@ class Trainee(ProgramView):
         if loss is not None:
             self._last = self._by_torch.step(batch.prepared, streams, loss_of=partial(_scalar, loss))
         elif term is None:
-            self._last = self._client.loaded_passes.step(batch.prepared, streams)
+            self._last = self._client.passes.step(batch.prepared, streams)
         else:
             self._last = self._embedding.step(
                 batch.prepared, streams, lambda rows: scalar_like(term(batch, rows), rows)
@@ -287,9 +282,9 @@ class Trainee(ProgramView):
         term: Term | None = None,
     ) -> None:
         """See `program.Client`."""
-        change, passes = change or self._algorithm.change, self._client.loaded_passes
+        change, passes = change or self._algorithm.change, self._client.passes
         adam, still, own = self._moments(moments), self._frozen(frozen), self._is_model(vector)
-        into: list[Any] = self.done if own else self._work
+        into: list[Any] = self.done if own else self.work
         count = self.local_epochs if epochs is None else epochs
         with self._at(vector, keeps_gradient=not own):
             if isinstance(passes, MoleculePasses) and change is None and still is None and term is None:
@@ -318,14 +313,14 @@ class Trainee(ProgramView):
         """See `program.Client`."""
         with self._at(at):
             found = self._classifying.evaluate_training()
-        self._work.append(found)
+        self.work.append(found)
         return found.outcome.mean_loss
 
     def validation_loss(self, at: Tensor | None = None) -> float:
         """See `program.Client`."""
         with self._at(at):
             found = self._classifying.evaluate()
-        self._work.append(found)
+        self.work.append(found)
         return found.outcome.part(slice(self._client.num_validation)).mean_loss
 
     def mean_embedding(self, at: Tensor | None = None) -> Floats:
@@ -336,7 +331,7 @@ class Trainee(ProgramView):
     def nodes(self, at: Tensor | None = None) -> Nodes:
         """See `program.Client`."""
         with self._at(at):
-            return self._by_torch.nodes(self._work)
+            return self._by_torch.nodes(self.work)
 
     def mean_state(
         self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
@@ -346,21 +341,21 @@ class Trainee(ProgramView):
             return self._noted(self._by_torch.mean_state(topology, features))
 
     def _noted(self, found: Embedded) -> Floats:
-        self._work.append(found)
+        self.work.append(found)
         mean: Floats = found.rows
         self.finite = self.finite and bool(np.isfinite(mean.astype(np.float32)).all())
         return mean
 
     @property
     def _classifying(self) -> Supervised:
-        passes = self._client.loaded_passes
+        passes = self._client.passes
         if not isinstance(passes, Supervised):
             raise Breach("used a verb of supervised objectives: set needs_labels")
         return passes
 
     @property
     def _by_torch(self) -> TorchPasses:
-        passes = self._client.loaded_passes
+        passes = self._client.passes
         if not isinstance(passes, TorchPasses):
             raise Breach(
                 "outputs of graphs and nodes are there under csr and reference: set reads_outputs, or name "

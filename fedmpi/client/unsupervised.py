@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 from fedmpi.objectives import contrast
 from fedmpi.objectives.flops import ObjectiveFlops
-from fedmpi.objectives.unsupervised import Frozen, Network, Objective
+from fedmpi.objectives.unsupervised import Frozen, Network, OneEncoder
 
 
+@dataclass(eq=False)
 class UnsupervisedPasses(Passes):
     """Passes of one client.
 
@@ -34,71 +36,63 @@ class UnsupervisedPasses(Passes):
         Of the client's graphs.
     model : FlatModel
         Workspace.
-    objective : Objective
+    objective : OneEncoder
     flops : ObjectiveFlops
+    network : Network
+        Of the model, or compiled kernels bound to it.
     by_epoch : bool
         Whether the previous model is that of the epoch before.
-    network : Network, optional
-        Compiled kernels bound to `model`; by default torch runs its module.
     """
 
-    def __init__(
-        self,
-        batches: ViewBatches,
-        model: FlatModel,
-        objective: Objective,
-        flops: ObjectiveFlops,
-        *,
-        by_epoch: bool,
-        network: Network | None = None,
-    ) -> None:
-        self._batches = batches
-        self._network = network or Network.of(model.module)
-        self._model, self._objective, self._flops = model, objective, flops
-        self._by_epoch = by_epoch
-        self._received: Tensor | None = None
-        self._previous: Tensor | None = None
-        self._received_vectors: Tensor | None = None
-        self._difference: Tensor | None = None
-        self._encoded = 0  # FLOPs of the step's frozen copies
+    batches: ViewBatches
+    model: FlatModel
+    objective: OneEncoder
+    flops: ObjectiveFlops
+    network: Network
+    by_epoch: bool
+    _received: Tensor | None = None
+    _previous: Tensor | None = None
+    _received_vectors: Tensor | None = None
+    _difference: Tensor | None = None
+    _encoded: int = 0  # FLOPs of the step's frozen copies
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs with their views; None stands for all, prepared once."""
-        return self._batches.take(graphs)
+        return self.batches.take(graphs)
 
     def begin_round(self, last: Tensor | None) -> None:
         """Keep a copy of the received model, where the objective asks for it."""
-        parameters = self._model.parameters
+        parameters = self.model.parameters
         self.end_round()
-        if self._objective.needs_received:
+        if self.objective.needs_received:
             self._received = parameters.clone()
         if last is not None:
             self._previous = last.clone()
 
     def end_epoch(self) -> None:
         """Keep a copy of the model for the next epoch, where the objective asks for it."""
-        if self._objective.needs_previous and self._by_epoch:
-            self._previous, self._difference = self._model.parameters.clone(), None
+        if self.objective.needs_previous and self.by_epoch:
+            self._previous, self._difference = self.model.parameters.clone(), None
 
     def end_round(self) -> None:
         """Let go of the copies: every client of a rank has its own."""
         self._received = self._previous = self._received_vectors = self._difference = None
-        self._batches.end_round()
+        self.batches.end_round()
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
         assert isinstance(batch, Step)
         self._encoded = 0
         frozen = self._frozen(batch)
-        self._model.gradient.zero_()
-        loss = self._objective.loss(self._network, batch.views, frozen)
+        self.model.gradient.zero_()
+        loss = self.objective.loss(self.network, batch.views, frozen)
         loss.backward()  # type: ignore[no-untyped-call]
         counts = counts_of(batch.views)
         copies = (frozen.received is not None) + 2 * (frozen.difference is not None)
-        counted = self._flops.step(*counts, executed=False).total
+        counted = self.flops.step(*counts, executed=False).total
         if copies:
-            counted += copies * self._flops.encoding(counts[0], executed=False).total
-        executed = self._encoded + self._batches.step_flops(batch.views)
+            counted += copies * self.flops.encoding(counts[0], executed=False).total
+        executed = self._encoded + self.batches.step_flops(batch.views)
         graphs = batch.views.original.num_graphs
         return Pass(_outcome(np.full(graphs, float(loss.detach()))), counted, executed)
 
@@ -106,17 +100,17 @@ class UnsupervisedPasses(Passes):
     def evaluate(self) -> Pass:
         """Return vectors of all the client's graphs."""
         vectors, counted, executed = [], 0, 0
-        for views in self._batches.all_parts:
-            vectors.append(self._objective.vectors(self._network, views).cpu().numpy())
-            counted += self._flops.vectors(*counts_of(views), executed=False).total
-            executed += self._batches.vectors_flops(views)
+        for views in self.batches.all_parts:
+            vectors.append(self.objective.vectors(self.network, views).cpu().numpy())
+            counted += self.flops.vectors(*counts_of(views), executed=False).total
+            executed += self.batches.vectors_flops(views)
         return Pass(_outcome(np.zeros(0)), counted, executed, np.concatenate(vectors))
 
     def _frozen(self, step: Step) -> Frozen:
         """Return the frozen copies' vectors of a batch; none before there is a previous model."""
-        if self._received is None or (self._objective.needs_previous and self._previous is None):
+        if self._received is None or (self.objective.needs_previous and self._previous is None):
             return Frozen()
-        rows = self._batches.rows_of(step)
+        rows = self.batches.rows_of(step)
         if self._difference is not None:
             return Frozen(difference=_rows(self._difference, rows))
         if self._received_vectors is None:
@@ -129,20 +123,20 @@ class UnsupervisedPasses(Passes):
             parts.append(contrast.apart(self._received_vectors[begin : begin + len(vectors)], vectors))
             begin += len(vectors)
         self._difference = torch.cat(parts)
-        if not self._by_epoch:
+        if not self.by_epoch:
             self._received_vectors = None  # the previous model stays, and the difference with it
         return Frozen(difference=_rows(self._difference, rows))
 
     @torch.no_grad()
     def _vectors_of(self, copy: Tensor) -> Iterator[Tensor]:
         """Yield a frozen copy's vectors of the training graphs, part by part."""
-        model = self._model
+        model = self.model
         present = model.parameters.clone()
-        for batch in self._batches.train_parts:
+        for batch in self.batches.train_parts:
             model.parameters.copy_(copy)
-            vectors = self._objective.contrasted(self._network, batch)
+            vectors = self.objective.contrasted(self.network, batch)
             model.parameters.copy_(present)
-            self._encoded += self._batches.encoding_flops(batch)
+            self._encoded += self.batches.encoding_flops(batch)
             yield vectors
 
 

@@ -11,15 +11,14 @@ import torch
 
 from fedmpi.client.passes import in_parts, topology_counts
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.diffusion import normalised
+from fedmpi.graphs.diffusion import ViewedGraphs, normalised
 from fedmpi.graphs.packed import Int
 from fedmpi.graphs.refinement.colours import ColouredGraphs, Rows
-from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.kernels.encoder import FastEncoder
-from fedmpi.models.flops import GraphCounts
+from fedmpi.models.counts import GraphCounts
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
-from fedmpi.objectives.unsupervised import Mvgrl, Objective, Views
+from fedmpi.objectives.unsupervised import Mvgrl, OneEncoder, Views
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,7 @@ class Step:
 
 
 class _Batches:
-    """What batches for any kernels have in common.
-
-    Parameters
-    ----------
-    objective : Objective
-    flops : ObjectiveFlops
-    """
-
-    def __init__(self, objective: Objective, flops: ObjectiveFlops) -> None:
-        self._flops, self._by_node = flops, objective.by_node
+    """What batches for any kernels have in common."""
 
     def take(self, numbers: Int | None) -> Step:
         """Return training graphs with their views; None stands for all, prepared once."""
@@ -57,6 +47,7 @@ class _Batches:
         """Drop what is kept during a round: nothing, batches are the same in every round."""
 
 
+@dataclass(eq=False)
 class TorchBatches(_Batches):
     """Batches as torch's CSR products take them.
 
@@ -64,65 +55,60 @@ class TorchBatches(_Batches):
     ----------
     train, everything : ViewedGraphs
         Training graphs, and all graphs of the client.
-    objective : Objective
+    objective : OneEncoder
     flops : ObjectiveFlops
     device : torch.device or str
     """
 
-    def __init__(
-        self,
-        train: ViewedGraphs,
-        everything: ViewedGraphs,
-        objective: Objective,
-        flops: ObjectiveFlops,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(objective, flops)
-        self._train, self._everything, self._device = train, everything, device
-        self._pairs = isinstance(objective, Mvgrl)
+    train: ViewedGraphs
+    everything: ViewedGraphs
+    objective: OneEncoder
+    flops: ObjectiveFlops
+    device: torch.device | str = "cpu"
 
     def _views_of(self, numbers: Int | None) -> Views:
-        return self._views(self._train if numbers is None else self._train.take(numbers))
+        return self._views(self.train if numbers is None else self.train.take(numbers))
 
     @cached_property
     def all_parts(self) -> list[Views]:
         """Views that are embedded, on the device: all graphs, with other views where they count."""
-        parts = self._everything.parts()
-        return [self._views(part if self._pairs else part.plain) for part in parts]
+        parts = self.everything.parts()
+        return [self._views(part if isinstance(self.objective, Mvgrl) else part.plain) for part in parts]
 
     @cached_property
     def train_parts(self) -> list[Batch]:
         """Training graphs without augmentation, on the device, for frozen copies."""
-        if self._train is self._everything:
+        if self.train is self.everything:
             return [views.original for views in self.all_parts if isinstance(views.original, Batch)]
-        return [Batch.of(part.graphs, self._device) for part in self._train.parts()]
+        return [Batch.of(part.graphs, self.device) for part in self.train.parts()]
 
     def _views(self, part: ViewedGraphs) -> Views:
-        original = Batch.of(part.graphs, self._device)
+        original = Batch.of(part.graphs, self.device)
         diffused = None if part.diffused is None else WeightedBatch.view_of(original, part.diffused)
-        if not self._pairs:
+        if not isinstance(self.objective, Mvgrl):
             return Views(original, diffused)
         return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
 
     def rows_of(self, step: Step) -> Int | None:
         """Return the rows of a batch among a copy's vectors of `train_parts`: its nodes or graphs."""
-        if step.numbers is None or not self._by_node:
+        if step.numbers is None or not self.objective.by_node:
             return step.numbers
-        return self._train.graphs.topology.nodes_of(step.numbers)
+        return self.train.graphs.topology.nodes_of(step.numbers)
 
     def step_flops(self, views: Views) -> int:
         """Return the FLOPs that a step does: by edges and nodes, as the CSR products work on them."""
-        return self._flops.step(*counts_of(views), executed=True).total
+        return self.flops.step(*counts_of(views), executed=True).total
 
     def encoding_flops(self, batch: Any) -> int:
         """Return the FLOPs of encoding without gradients: by edges and nodes, as a step's."""
-        return self._flops.encoding(view_counts(batch), executed=True).total
+        return self.flops.encoding(view_counts(batch), executed=True).total
 
     def vectors_flops(self, views: Views) -> int:
         """Return the FLOPs of embedding graphs: by edges and nodes, as a step's."""
-        return self._flops.vectors(*counts_of(views), executed=True).total
+        return self.flops.vectors(*counts_of(views), executed=True).total
 
 
+@dataclass(eq=False)
 class CompiledBatches(_Batches):
     """Batches as the compiled encoder takes them: rows of node classes.
 
@@ -130,22 +116,20 @@ class CompiledBatches(_Batches):
     ----------
     train, everything : ViewedGraphs
         Training graphs, and all graphs of the client.
-    objective : Objective
+    objective : OneEncoder
     flops : ObjectiveFlops
     encoder : FastEncoder
     """
 
-    def __init__(
-        self,
-        train: ViewedGraphs,
-        everything: ViewedGraphs,
-        objective: Objective,
-        flops: ObjectiveFlops,
-        encoder: FastEncoder,
-    ) -> None:
-        super().__init__(objective, flops)
-        self._encoder = encoder
-        depth, by_node = encoder.layers, objective.reads_nodes
+    train: ViewedGraphs
+    everything: ViewedGraphs
+    objective: OneEncoder
+    flops: ObjectiveFlops
+    encoder: FastEncoder
+
+    def __post_init__(self) -> None:
+        train, everything = self.train, self.everything
+        depth, by_node = self.encoder.layers, self.objective.reads_nodes
         self._original = ColouredGraphs(train.graphs, None, depth, by_node=by_node)
         self._diffused = None
         if train.diffused is not None:
@@ -172,7 +156,7 @@ class CompiledBatches(_Batches):
 
     def rows_of(self, step: Step) -> Int | None:
         """Return the rows of a batch among a copy's vectors: graphs, or places of its classes of nodes."""
-        if not self._by_node:
+        if not self.objective.by_node:
             return step.numbers
         assert isinstance(step.views.original, Rows) and step.views.original.node_classes is not None
         return self._place_of_node[step.views.original.node_classes.first]
@@ -192,15 +176,15 @@ class CompiledBatches(_Batches):
         rows = views.original
         assert isinstance(rows, Rows)
         vectors = rows.num_nodes if rows.node_classes is None else len(rows.node_classes.first)
-        total = self._flops.loss(GraphCounts(rows.num_graphs, vectors, rows.num_edges)).total
+        total = self.flops.loss(GraphCounts(rows.num_graphs, vectors, rows.num_edges)).total
         for view in (rows, views.diffused):
             if isinstance(view, Rows):
-                total += self._encoder.flops(view, training=True)
+                total += self.encoder.flops(view, training=True)
         return total
 
     def encoding_flops(self, batch: Any) -> int:
         """Return the FLOPs of encoding without gradients: the rows of every layer."""
-        return self._encoder.flops(batch, training=False)
+        return self.encoder.flops(batch, training=False)
 
     def vectors_flops(self, views: Views) -> int:
         """Return the FLOPs of embedding graphs: the rows of every layer."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pickle import UnpicklingError
 
 import numpy as np
+import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
 from fedmpi.graphs import jit, pairs, sparse
-from fedmpi.kernels import vectors
+from fedmpi.graphs.csr import Csr
+from fedmpi.kernels import losses, vectors
+from fedmpi.kernels.feed_forward import FastFeedForward
+from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.warm_up import warm_up as compile_passes
-from fedmpi.objectives.warm_up import warm_up as compile_losses
+from fedmpi.models.flat import FlatModel
+from fedmpi.models.options import GinEncoderOptions, Shape
+from fedmpi.objectives.unsupervised import InfoGraphNetwork
 
 
 def warm_up_anew(case: Case) -> None:
@@ -38,4 +45,17 @@ def warm_up(case: Case) -> None:
     if case.kernels == "compiled":
         compile_passes(case.model)
         if not case.objective.supervised:
-            compile_losses()
+            _compile_losses()
+
+
+@cache
+def _compile_losses() -> None:
+    """Compile losses and heads, or take them from the cache, by two graphs of a node each."""
+    options = GinEncoderOptions(hidden=8, layers=2)
+    model = FlatModel(InfoGraphNetwork(options, Shape(1, 2)))
+    head = FastFeedForward(model, "node_head", Scratch())
+    vectors = head(torch.ones(2, options.dimension, requires_grad=True))
+    numbers = np.arange(3, dtype=np.int32)
+    members = Csr(numbers, numbers[:2], np.ones(2, np.float32), 2)
+    losses.jensen_shannon(vectors, vectors, members).backward()  # type: ignore[no-untyped-call]
+    losses.inter(torch.ones(2, 1), torch.ones(2, 1), torch.ones(2), 0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, TypeVar
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from mpi4py import MPI
 
 from fedmpi.comm import alarm
-from fedmpi.comm.audit import Listener
 from fedmpi.comm.seals import SEAL, sealed, unsealed
 from fedmpi.comm.waiting import Partners, Waits
 from fedmpi.comm.wake_ups import WakeUps
@@ -23,6 +22,9 @@ NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
 
 Way = Literal["from root", "to root", "to all"]
 """Where the messages of a call go."""
+
+Listener = Callable[..., None]
+"""Is told of each message that reaches rank 0, and of each that it sends: see `fedmpi.store.transcript`."""
 
 Array = npt.NDArray[Any]
 Buffer = TypeVar("Buffer", bound=Any)
@@ -105,7 +107,7 @@ class Collectives:
         """
         if self.listener is not None and self.is_root:
             content = data if isinstance(data, bytes) else np.asarray(data).tobytes()
-            self.listener.message(kind, sender, content, receiver=receiver, client=client)
+            self.listener(kind, sender, content, receiver=receiver, client=client)
 
     def bcast(
         self, buffer: Buffer, place: str = "", *, blocking: bool = False, kind: str = "broadcast"

@@ -8,13 +8,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-_SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY = Path("/dev/shm")
 _SEGMENT = "mpich_shm_"
 _MARGIN_S = 30.0
 """Ranks of one step start together: what is so much older than this process is not theirs."""
 
 
-def remove_leftovers(folder: Path = _SHARED_MEMORY) -> None:
+def remove_leftovers(folder: Path = SHARED_MEMORY) -> None:
     """Remove MPICH's segments of this user that are older than this process and that nobody has mapped.
 
     Ranks that are killed leave the segment of their node, 1 MB for each. A segment of this very step's
@@ -39,12 +39,17 @@ def remove_leftovers(folder: Path = _SHARED_MEMORY) -> None:
 
 def _older(folder: Path, when: float) -> dict[Path, int]:
     """Return this user's segments that were last changed before a time, with their inodes."""
+    return {path: state.st_ino for path, state in segments(folder).items() if state.st_mtime < when}
+
+
+def segments(folder: Path) -> dict[Path, os.stat_result]:
+    """Return MPICH's segments of this user, with what the system says of each."""
     found = {}
     for path in folder.glob(f"{_SEGMENT}*"):
         with suppress(OSError):
             state = path.lstat()
-            if stat.S_ISREG(state.st_mode) and state.st_uid == os.getuid() and state.st_mtime < when:
-                found[path] = state.st_ino
+            if stat.S_ISREG(state.st_mode) and state.st_uid == os.getuid():
+                found[path] = state
     return found
 
 

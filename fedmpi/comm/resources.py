@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
-import stat
 import tempfile
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
 from fedmpi.comm import launch
+from fedmpi.comm.leftovers import SHARED_MEMORY, segments
 from fedmpi.errors import BadInput
 
-_SHARED_MEMORY = Path("/dev/shm")
 _BYTES_PER_RANK = 1_100_000
 """Of MPICH's segment; measured with 5.0.2: 1,061,440 for one rank, 3,176,128 for three."""
 _DESCRIPTORS, _DESCRIPTORS_PER_RANK = 13, 2
@@ -23,7 +22,7 @@ _OF_A_RUN = 6
 _CONTAINER = "in a container: --shm-size or --ipc=host"
 
 
-def check_resources(folder: Path = _SHARED_MEMORY) -> None:
+def check_resources(folder: Path = SHARED_MEMORY) -> None:
     """Refuse a launch that MPI would end with a text of its own.
 
     Raises
@@ -33,9 +32,8 @@ def check_resources(folder: Path = _SHARED_MEMORY) -> None:
     """
     ranks = launch.local_size()
     raise_limit()
-    later = 2 * max(
-        0, ranks - 1 - launch.local_rank()
-    )  # MPICH's launcher gives a rank two more than the one before
+    # MPICH's launcher gives a rank two more than the one before.
+    later = 2 * max(0, ranks - 1 - launch.local_rank())
     check_descriptors(len(os.listdir("/proc/self/fd")) + later, ranks)
     if not _is_open_mpi():
         _check_shared_memory(folder, ranks)
@@ -95,23 +93,15 @@ def _check_shared_memory(folder: Path, ranks: int) -> None:
         ) from error
     if not state.f_blocks:  # without a limit of its own
         return
-    free, needed = state.f_bavail * state.f_frsize + _of_this_launch(folder), ranks * _BYTES_PER_RANK
+    taken = sum(
+        512 * each.st_blocks for each in segments(folder).values()
+    )  # perhaps by others of this launch
+    free, needed = state.f_bavail * state.f_frsize + taken, ranks * _BYTES_PER_RANK
     if free < needed:
         raise BadInput(
             f"{folder}: {free / 1e6:.1f} MB free, and MPI needs {needed / 1e6:.1f} MB for {_ranks(ranks)}: "
             f"remove what nobody uses there, or make it larger ({_CONTAINER})"
         )
-
-
-def _of_this_launch(folder: Path) -> int:
-    """Return the bytes that another rank of this launch may have taken already: segments of this user."""
-    taken = 0
-    for path in folder.glob("mpich_shm_*"):
-        with suppress(OSError):
-            state = path.lstat()
-            if stat.S_ISREG(state.st_mode) and state.st_uid == os.getuid():
-                taken += 512 * state.st_blocks
-    return taken
 
 
 def _is_open_mpi() -> bool:

@@ -182,6 +182,9 @@ def _library() -> str:
     return " ".join(first.split())
 
 
+_OUT_OF_MEMORY = "can't allocate memory", "out of memory"
+
+
 def abort(error: BaseException) -> NoReturn:
     """Print the traceback and end every rank of the job at once with exit code 1.
 
@@ -190,25 +193,18 @@ def abort(error: BaseException) -> NoReturn:
     if isinstance(error, Stopped):
         leave()
     rank = MPI.COMM_WORLD.rank
-    if (
-        isinstance(error, MemoryError)
-        or "can't allocate memory" in str(error)
-        or "out of memory" in str(error)
-    ):
-        sys.stderr.write(
-            f"fedmpi: rank {rank} on {socket.gethostname()} has not enough memory: take a smaller model or "
-            "batch, or more ranks on more nodes\n"
-        )
-        alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank} has not enough memory", printed=True)
-        _end(1)
-    if isinstance(error, MPI.Exception):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY):
+        reason = f"rank {rank} has not enough memory"
+        place, advice = socket.gethostname(), "take a smaller model or batch, or more ranks on more nodes"
+        complain(f"rank {rank} on {place} has not enough memory: {advice}")
+    elif isinstance(error, MPI.Exception):
         reason = f"rank {rank}: a call of MPI failed: another rank has died, or the network has failed"
         complain(f"{reason} ({visible_lines(str(error)).splitlines()[0]})")
-        alarm.tell(MPI.COMM_WORLD, 1, reason, printed=True)
-        _end(1)
-    text = "".join(traceback.format_exception(error))
-    sys.stderr.write(f"rank {rank} failed:\n{visible_lines(text)}")
-    alarm.tell(MPI.COMM_WORLD, 1, f"rank {rank}: {type(error).__name__}: {error}", printed=True)
+    else:
+        reason = f"rank {rank}: {type(error).__name__}: {error}"
+        text = "".join(traceback.format_exception(error))
+        sys.stderr.write(f"rank {rank} failed:\n{visible_lines(text)}")
+    alarm.tell(MPI.COMM_WORLD, 1, reason, printed=True)
     _end(1)
 
 

@@ -24,7 +24,7 @@ from fedmpi.config.documents import load_toml
 from fedmpi.config.matrix import Choice
 from fedmpi.config.modes import Ranks, combine, read_mode
 from fedmpi.config.names import case_name, readable, refuse_no_name
-from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override
+from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override, value_at
 from fedmpi.errors import BadInput
 
 _UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints"})
@@ -240,29 +240,18 @@ def _refuse_loss(path: Path, override: str, value: Any, settings: Sequence[Setti
     if isinstance(value, Mapping) and "name" not in value:
         return
     key, _ = parse_override(override)
-    if any(isinstance(found, Mapping) for each in settings for found in [_part(each, key)]):
+    if any(isinstance(found, Mapping) for each in settings for found in [value_at(each, key)]):
         raise BadInput(
             f"{path}: --set {override} replaces what an earlier --set {key}... says: give it first"
         )
 
 
-def _part(settings: Settings, dotted: str) -> Any:
-    """Return what stands at a dotted key, None where there is nothing."""
-    value: Any = settings
-    for part in dotted.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _agrees(key: str, value: Any, choices: Mapping[str, Choice], settings: Settings) -> bool:
-    """Return whether a case has an axis at the label `value`, or a setting of that value."""
-    if key in choices and choices[key].label == value:
-        return True
-    return bool(look_up(settings, key) == value)
-
-
 def _matches(when: Settings, choices: Mapping[str, Choice], settings: Settings) -> bool:
-    return all(_agrees(key, value, choices, settings) for key, value in when.items())
+    """Return whether a case has all these, each an axis at a label or a setting of a value."""
+    return all(
+        (key in choices and choices[key].label == value) or look_up(settings, key) == value
+        for key, value in when.items()
+    )
 
 
 def _chosen(base: Settings, choices: Mapping[str, Choice]) -> Settings:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from fedmpi.datasets.moleculenet import MoleculeFacts
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 
@@ -36,13 +38,25 @@ def most_text(facts: DatasetFacts | None) -> int:
     return _NUMBER_BYTES * numbers + _LITTLE_BYTES
 
 
-def most_table(facts: MoleculeFacts) -> int:
-    """Return the bytes that a table of molecules may have once unpacked."""
-    return _ROW_BYTES * facts.rows + _LITTLE_BYTES
+def most_table(rows: int) -> int:
+    """Return the bytes that a table of so many molecules may have once unpacked."""
+    return _ROW_BYTES * rows + _LITTLE_BYTES
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """Turn whatever the content of a damaged file raises where it is read into one line.
+
+    Raises
+    ------
+    BadInput
+    """
+    try:
+        yield
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
 
 
 class Bounded(io.RawIOBase):
@@ -54,7 +68,7 @@ class Bounded(io.RawIOBase):
         When it holds more.
     """
 
-    def __init__(self, stream: _Readable, most: int, where: str) -> None:
+    def __init__(self, stream: Any, most: int, where: str) -> None:
         self._stream, self._left, self._most, self._where = stream, most, most, where
 
     def readable(self) -> bool:

@@ -18,6 +18,7 @@ from fedmpi.graphs.packed import SparseRows, Topology
 _OPTIONAL = (
     "node_labels", "edge_attributes", "scaffolds", "places", "node_rows", "graph_classes", "parts"
 )  # fmt: skip
+_TOLD = ("name", "class_names", "label_widths", "task", "attribute_names", "refused")
 _SPARSE = ("attribute_ptr", "attribute_columns", "attribute_values")
 """Arrays of attributes that are `SparseRows`."""
 
@@ -95,19 +96,15 @@ def save(raw: RawGraphs, folder: Path, source: str) -> None:
     BadInput
         The folder cannot be written.
     """
+    sparse = isinstance(raw.node_attributes, SparseRows)
     facts = Facts(
-        name=raw.name,
         digest=digest(raw),
         graphs=raw.num_graphs,
         nodes=raw.topology.num_nodes,
         directed_edges=raw.topology.num_edges,
-        class_names=raw.class_names,
-        label_widths=raw.label_widths,
-        task=raw.task,
-        attribute_names=raw.attribute_names,
-        refused=raw.refused,
         source=source,
-        attribute_width=raw.attribute_width if isinstance(raw.node_attributes, SparseRows) else 0,
+        attribute_width=raw.attribute_width if sparse else 0,
+        **{name: getattr(raw, name) for name in _TOLD},
     )
     sealed.write(folder, _arrays(raw), facts.model_dump(exclude_defaults=True))
 
@@ -125,20 +122,13 @@ def load(folder: Path) -> RawGraphs:
     if content is None or facts is None:
         raise BadInput(f"there is no whole prepared dataset in {folder}")
     arrays = content.arrays
+    others: dict[str, Any] = {name: getattr(facts, name) for name in _TOLD}
+    others |= {name: arrays.get(name) for name in _OPTIONAL}
     return RawGraphs(
-        facts.name,
-        Topology(*(np.asarray(arrays[name]) for name in ("graph_ptr", "row_ptr", "columns"))),
-        arrays.get("node_labels"),
-        facts.label_widths,
-        _attributes(arrays, facts),
-        arrays["labels"],
-        facts.class_names,
-        facts.task,
-        facts.attribute_names,
-        arrays.get("edge_attributes"),
-        arrays.get("scaffolds"),
-        facts.refused,
-        *(arrays.get(name) for name in ("places", "node_rows", "graph_classes", "parts")),
+        topology=Topology(*(np.asarray(arrays[name]) for name in ("graph_ptr", "row_ptr", "columns"))),
+        node_attributes=_attributes(arrays, facts),
+        labels=arrays["labels"],
+        **others,
     )
 
 

@@ -11,9 +11,6 @@ from pathlib import Path
 from fedmpi.datasets.bounds import MOST_DOWNLOAD_BYTES, Bounded
 from fedmpi.errors import BadInput
 
-UPSTREAM = "https://www.chrsmrrs.com/graphkerneldatasets"
-"""TU Dortmund's archives, ``NAME.zip`` each; cite Morris et al., "TUDataset" (2020)."""
-
 _TIMEOUT_S = 60.0
 
 

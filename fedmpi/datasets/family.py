@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
-from fedmpi.datasets.tables import DatasetFacts
+from fedmpi.datasets.tables import CELLS, DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.kinds import Kind, file_of
 
@@ -27,6 +27,10 @@ class Family:
     """What `fedmpi data list` writes above its table."""
     names: ClassVar[Collection[str]] = ()
     """Datasets that are known."""
+    facts: ClassVar[Mapping[str, DatasetFacts]] = {}
+    """Sizes of those of which they are known."""
+    digests: ClassVar[Mapping[str, str]] = {}
+    """Digest that all copies of a dataset have, where it is known."""
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Several datasets under one name, one client each."""
     folder: ClassVar[str] = ""
@@ -37,6 +41,8 @@ class Family:
     """Whether sets are kept in the cache; else they are made of the options at every start."""
     examples: ClassVar[ExampleKind] = "graph"
     """What the labels of its datasets are of."""
+    labels: ClassVar[LabelKind] = "classification"
+    """What kind of labels these are, where `task` says nothing else."""
     columns: ClassVar[tuple[str, ...]] = ("name", "task")
     """Headings of `row`."""
     Options: ClassVar[type[Any] | None] = None
@@ -48,15 +54,17 @@ class Family:
 
     def task(self, name: str) -> LabelKind:
         """Return the task of a dataset's labels."""
-        return "classification"
+        return self.labels
 
     def row(self, name: str) -> tuple[str | int, ...]:
         """Return the cells of a dataset under `columns`."""
-        return name, self.task(name)
+        if name not in self.facts:
+            return name, self.task(name)
+        return tuple(getattr(self.facts[name], CELLS.get(column, column)) for column in self.columns)
 
     def sizes(self, options: DatasetOptions) -> list[DatasetFacts]:
         """Return the sizes of the options' dataset, one entry for each that is generated; none if unknown."""
-        return []
+        return [self.facts[options.name]] if options.name in self.facts else []
 
     def count(self, options: DatasetOptions) -> int:
         """Return how many datasets `generate` makes of the options."""
@@ -64,11 +72,11 @@ class Family:
 
     def degree_max(self, name: str) -> int | None:
         """Return the largest degree of any node, None where it is not known."""
-        return None
+        return self.facts[name].degree_max if name in self.facts else None
 
     def digest(self, name: str) -> str:
         """Return the digest that all copies of a dataset have, empty where none is known."""
-        return ""
+        return self.digests.get(name, "")
 
     def rows(self, name: str) -> int:
         """Return how many rows a dataset's file has, 0 where that is not known."""
@@ -109,7 +117,7 @@ class Family:
     def check(self, path: Path, name: str) -> None:
         """Raise BadInput for a file that cannot be the dataset's, without reading all of it."""
 
-    def read(self, path: Path | None, name: str) -> RawGraphs:
+    def read(self, path: Any, name: str) -> RawGraphs:
         """Return a dataset, read from its file, or the folder of several (None where it needs none).
 
         Raises

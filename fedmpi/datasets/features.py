@@ -12,9 +12,9 @@ from fedmpi.datasets.atoms import (
     one_hot_atoms,
     standardised_by_graph,
 )
-from fedmpi.datasets.feature_kinds import FEATURES, Scaling
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.networks import undirected
+from fedmpi.datasets.options import FEATURES, Scaling
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput

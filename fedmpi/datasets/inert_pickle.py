@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets.bounds import Bounded
-from fedmpi.errors import BadInput
+from fedmpi.datasets.bounds import Bounded, undamaged
 
 MOST_BYTES = 1 << 26
 """Of one file; the largest known one, the words of PubMed, has about 12 MB."""
@@ -78,20 +77,12 @@ class Csr:
             raise ValueError("a sparse matrix that is none")
 
 
-def _new_array(*_: Any) -> _Array:
-    return _Array()
-
-
-def _new_dict(*_: Any) -> dict[Any, Any]:
-    return {}
-
-
 _STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy.core.multiarray", "_reconstruct"): _new_array,
+    ("numpy.core.multiarray", "_reconstruct"): lambda *_: _Array(),
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Type,
     ("scipy.sparse.csr", "csr_matrix"): Csr,
-    ("collections", "defaultdict"): _new_dict,
+    ("collections", "defaultdict"): lambda *_: {},
     ("__builtin__", "list"): list,
 }
 
@@ -113,9 +104,8 @@ def unpickle(path: Path) -> Any:
     BadInput
         The file is damaged, too large, or holds something else.
     """
-    try:
-        with path.open("rb") as file:
-            content = Bounded(file, MOST_BYTES, str(path)).readall()
+    with undamaged(path), path.open("rb") as file:
+        content = Bounded(file, MOST_BYTES, str(path)).readall()
         for operation, number, _ in pickletools.genops(content):
             if operation.name not in _OPERATIONS:
                 raise ValueError(f"it has the instruction {operation.name}")
@@ -123,7 +113,3 @@ def unpickle(path: Path) -> Any:
                 raise ValueError(f"it stores value number {number}")
         found = _Inert(io.BytesIO(content), encoding="latin1").load()
         return found.values if isinstance(found, _Array) else found
-    except BadInput:
-        raise
-    except Exception as error:  # damaged instructions raise errors of all kinds
-        raise BadInput(f"{path} is cut short, damaged or no such file: {error}; get it anew") from error

@@ -67,12 +67,12 @@ def members(name: str) -> tuple[str, ...]:
     for family in families():
         if name in family.groups:
             return family.groups[name]
-    if JOIN in name and not is_path(name):
-        parts = name.split(JOIN)
-        if len(set(parts)) < len(parts):
-            raise BadInput(f"'{name}' names a dataset twice: name each once")
-        return tuple(member for part in parts for member in _single(part))
-    return _single(name)
+    parts = name.split(JOIN) if JOIN in name and not is_path(name) else [name]
+    if len(set(parts)) < len(parts):
+        raise BadInput(f"'{name}' names a dataset twice: name each once")
+    for part in parts:
+        family_of(part)
+    return tuple(parts)
 
 
 def files_behind(name: str) -> tuple[str, ...]:
@@ -83,11 +83,6 @@ def files_behind(name: str) -> tuple[str, ...]:
 def is_path(name: str) -> bool:
     """Return whether a name is the path of an own folder."""
     return "/" in name or os.sep in name
-
-
-def _single(name: str) -> tuple[str, ...]:
-    family_of(name)
-    return (name,)
 
 
 def has_classes(name: str) -> bool:

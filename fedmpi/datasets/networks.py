@@ -14,6 +14,12 @@ from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import SparseRows, Topology, pointers
 
 
+def csr_of(keys: Int, rows: int, width: int) -> tuple[Int, Int]:
+    """Return row pointers and columns of ascending places ``row * width + column``."""
+    row, columns = np.divmod(keys, width)
+    return pointers(np.bincount(row, minlength=rows)), columns
+
+
 def undirected(first: Int, second: Int, graph_ptr: Int) -> Topology:
     """Return the simple undirected graphs of some pairs: both directions, no self-loops, no duplicates.
 
@@ -28,8 +34,7 @@ def undirected(first: Int, second: Int, graph_ptr: Int) -> Topology:
     apart = first != second
     low, high = first[apart], second[apart]
     keys = np.unique(np.concatenate([low * num_nodes + high, high * num_nodes + low]))
-    rows, columns = np.divmod(keys, num_nodes)
-    return Topology(graph_ptr, pointers(np.bincount(rows, minlength=num_nodes)), columns)
+    return Topology(graph_ptr, *csr_of(keys, num_nodes, num_nodes))
 
 
 def directed(senders: Int, receivers: Int, graph_ptr: Int) -> Topology:
@@ -44,8 +49,8 @@ def directed(senders: Int, receivers: Int, graph_ptr: Int) -> Topology:
     """
     num_nodes = int(graph_ptr[-1])
     apart = senders != receivers
-    rows, columns = np.divmod(np.unique(receivers[apart] * num_nodes + senders[apart]), num_nodes)
-    return Topology(graph_ptr, pointers(np.bincount(rows, minlength=num_nodes)), columns)
+    keys = np.unique(receivers[apart] * num_nodes + senders[apart])
+    return Topology(graph_ptr, *csr_of(keys, num_nodes, num_nodes))
 
 
 def with_relations(senders: Int, receivers: Int, relations: Int, graph_ptr: Int) -> tuple[Topology, Int]:
@@ -56,8 +61,7 @@ def with_relations(senders: Int, receivers: Int, relations: Int, graph_ptr: Int)
     num_nodes = int(graph_ptr[-1])
     many = int(relations.max(initial=0)) + 1
     pairs, relation = np.divmod(np.unique((receivers * num_nodes + senders) * many + relations), many)
-    rows, columns = np.divmod(pairs, num_nodes)
-    return Topology(graph_ptr, pointers(np.bincount(rows, minlength=num_nodes)), columns), relation
+    return Topology(graph_ptr, *csr_of(pairs, num_nodes, num_nodes)), relation
 
 
 def in_both_directions(raw: RawGraphs) -> RawGraphs:
@@ -84,9 +88,7 @@ def in_both_directions(raw: RawGraphs) -> RawGraphs:
 def rows_of_ones(rows: Int, columns: Int, shape: tuple[int, int]) -> SparseRows:
     """Return a sparse matrix of ones at the given places, repeats allowed."""
     keys = np.unique(rows * shape[1] + columns)
-    found, ascending = np.divmod(keys, shape[1])
-    row_ptr = pointers(np.bincount(found, minlength=shape[0]))
-    return SparseRows(row_ptr, ascending, np.ones(len(keys), np.float32), shape[1])
+    return SparseRows(*csr_of(keys, *shape), np.ones(len(keys), np.float32), shape[1])
 
 
 def csr_places(

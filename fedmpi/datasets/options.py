@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from fedmpi.config.options import Options
 from fedmpi.datasets.egos import EgoOptions
-from fedmpi.datasets.feature_kinds import FeatureKind, Scaling
 from fedmpi.datasets.synthetic import SyntheticOptions
 from fedmpi.datasets.tables import SYNTHETIC
+
+FeatureKind = Literal[
+    "original",
+    "labels",
+    "attributes",
+    "labels+attributes",
+    "degree",
+    "constant",
+    "identity",
+    "scalar8",
+    "onehot",
+]
+FEATURES: tuple[str, ...] = get_args(FeatureKind)
+
+Scaling = Literal["none", "row-sum", "per-graph"]
+"""What is done to the features: nothing, each node's divided by their sum, or standardised in each graph."""
 
 
 class DatasetOptions(Options):

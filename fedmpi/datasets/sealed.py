@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -65,12 +65,7 @@ def read(folder: Path) -> Sealed | None:
     seal = _seal(folder)
     if seal is None or not intact(folder):
         return None
-    try:
-        return Sealed(
-            seal.facts, {name: _array(folder, name, file.bytes) for name, file in seal.files.items()}
-        )
-    except (OSError, ValueError, EOFError):
-        return None
+    return Sealed(seal.facts, {name: _array(folder, name, file.bytes) for name, file in seal.files.items()})
 
 
 def _array(folder: Path, name: str, size: int) -> Array:
@@ -87,10 +82,8 @@ def facts(folder: Path) -> dict[str, Any] | None:
 def intact(folder: Path) -> bool:
     """Return whether all files of a folder fit their digests."""
     seal = _seal(folder)
-    return seal is not None and _agrees(folder, seal)
-
-
-def _agrees(folder: Path, seal: _Seal) -> bool:
+    if seal is None:
+        return False
     return stamps.agree({folder / f"{name}.npy": file.sha256 for name, file in seal.files.items()})
 
 
@@ -135,7 +128,7 @@ def write(folder: Path, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -
     try:
         scratch.mkdir(parents=True)
         _fill(scratch, arrays, json.loads(json.dumps(facts)))
-        _publish(scratch, folder, lambda: intact(folder))
+        _publish(scratch, folder)
     except OSError as error:
         raise BadInput(
             f"cannot write the data cache {folder}: {error.strerror or error}; "
@@ -162,19 +155,19 @@ def scratch_name(target: Path) -> Path:
     return target.parent / f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}"
 
 
-def _publish(scratch: Path, folder: Path, complete: Callable[[], bool]) -> None:
-    """Rename a complete folder into place, unless what is there already is `complete`; else that makes room.
+def _publish(scratch: Path, folder: Path) -> None:
+    """Rename a complete folder into place, unless what is there already is intact; else that makes room.
 
     Raises
     ------
     OSError
-        It cannot be renamed, and no other process has put a complete one there.
+        It cannot be renamed, and no other process has put an intact one there.
     """
     try:
         scratch.rename(folder)
         return
     except OSError:
-        if complete():
+        if intact(folder):
             return
         if not folder.exists():
             raise
@@ -183,7 +176,7 @@ def _publish(scratch: Path, folder: Path, complete: Callable[[], bool]) -> None:
         folder.rename(old)  # partial, damaged, or of an older format
         scratch.rename(folder)
     except OSError:
-        if not complete():
+        if not intact(folder):
             raise
     finally:
         if old.is_dir():

@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import io
 import itertools
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets import bounds
 from fedmpi.datasets.atoms import ATOM_COLUMNS, HYBRIDISATIONS
-from fedmpi.datasets.moleculenet import EVERY_OTHER, IDENTIFIERS, MoleculeFacts
-from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.datasets.bounds import Bounded, most_table, undamaged
+from fedmpi.datasets.raw import Int, LabelKind, RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology, pointers
 
@@ -29,18 +27,51 @@ _ELEMENTS = 119
 """Atomic numbers 0 (a wildcard) to 118."""
 
 _BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC")
+EVERY_OTHER = ("*",)
+"""Stands for all columns that hold no SMILES and no identifier."""
+
+_IDENTIFIERS = ("mol_id",)
+"""Columns that are no labels where all others are."""
+
 BOND_COLUMNS = ("single", "double", "triple", "aromatic", "conjugated", "in ring")
 """Columns of a bond, 0 or 1 each."""
 
 
 @dataclass(frozen=True)
-class _Molecule:
-    """Atoms float32 [n, 8], bonds by receiver and sender int64 [E, 2], their kinds uint8 [E, 6], scaffold."""
+class MoleculeFacts:
+    """A MoleculeNet set.
 
-    atoms: npt.NDArray[np.float32]
-    edges: Int
-    bonds: npt.NDArray[np.uint8]
-    scaffold: str
+    Attributes
+    ----------
+    name, file : str
+    smiles : str
+        Column of the molecules.
+    tasks : tuple of str
+        Columns of the labels, or `EVERY_OTHER`.
+    num_tasks, rows : int
+        Label columns and rows of the file.
+    published : (int, float, float)
+        Graphs, mean nodes and mean edges of FedGraphNN's Table 1, whose edges are bonds for
+        classification and non-zeros of A + I for regression; Tox21's 25.94 there is BBBP's.
+    kind : "multi-task" or "regression"
+        A single yes-or-no label is one task of a multi-task set.
+    digest : str
+        `table_digest` of the file's content; empty where nobody computed it.
+    """
+
+    name: str
+    file: str
+    smiles: str
+    tasks: tuple[str, ...]
+    num_tasks: int
+    rows: int
+    published: tuple[int, float, float]
+    kind: LabelKind = "multi-task"
+    digest: str = ""
+
+
+_Molecule = tuple[npt.NDArray[np.float32], Int, npt.NDArray[np.uint8], str]
+"""Atoms float32 [n, 8], bonds by receiver and sender int64 [E, 2], their kinds uint8 [E, 6], scaffold."""
 
 
 def require_rdkit() -> None:
@@ -109,20 +140,17 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
 
 def _rows(path: Path, facts: MoleculeFacts, most: int) -> list[dict[str, str]]:
     """Return the first rows of a table, at most so many; of its text no more is unpacked than it can have."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            bounded = io.BufferedReader(bounds.Bounded(stream, bounds.most_table(facts), str(path)))
-            text = io.TextIOWrapper(bounded, encoding="utf-8", newline="")
-            return list(itertools.islice(csv.DictReader(text), most))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
+    with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        bounded = io.BufferedReader(Bounded(stream, most_table(facts.rows), str(path)))
+        text = io.TextIOWrapper(bounded, encoding="utf-8", newline="")
+        return list(itertools.islice(csv.DictReader(text), most))
 
 
 def _columns(path: Path, row: Mapping[str, Any], facts: MoleculeFacts) -> list[str]:
     """Return the label columns of a table whose first row is given."""
     tasks = facts.tasks
     if tasks == EVERY_OTHER:
-        tasks = tuple(name for name in row if name not in (facts.smiles, *IDENTIFIERS))
+        tasks = tuple(name for name in row if name not in (facts.smiles, *_IDENTIFIERS))
     for name in (facts.smiles, *tasks):
         if name not in row:
             raise BadInput(f"{path} has no column '{name}': not the MoleculeNet file of {facts.name}")
@@ -203,7 +231,7 @@ def _molecule(smiles: str) -> _Molecule | None:
     edges = np.concatenate([ends, ends[:, ::-1]])
     order = np.lexsort((edges[:, 1], edges[:, 0]))
     bonds = np.concatenate([kinds, kinds])[order]
-    return _Molecule(atoms, edges[order], bonds, murcko.MurckoScaffoldSmiles(mol=parsed))
+    return atoms, edges[order], bonds, murcko.MurckoScaffoldSmiles(mol=parsed)
 
 
 def _atom(atom: Any) -> tuple[float, ...]:
@@ -233,14 +261,12 @@ def _packed(
     tasks: tuple[str, ...],
     refused: tuple[str, ...],
 ) -> RawGraphs:
-    graph_ptr = pointers([len(each.atoms) for each in molecules])
-    edges = np.concatenate(
-        [each.edges + start for each, start in zip(molecules, graph_ptr[:-1], strict=True)]
-    )
+    atoms_of, edges_of, bonds_of, scaffold_of = zip(*molecules, strict=True)
+    graph_ptr, atoms = pointers([len(each) for each in atoms_of]), np.concatenate(atoms_of)
+    edges = np.concatenate([each + start for each, start in zip(edges_of, graph_ptr[:-1], strict=True)])
     row_ptr = pointers(np.bincount(edges[:, 0], minlength=int(graph_ptr[-1])))
-    atoms = np.concatenate([each.atoms for each in molecules])
     numbers: dict[str, int] = {}
-    scaffolds = [numbers.setdefault(each.scaffold, len(numbers)) for each in molecules]
+    scaffolds = [numbers.setdefault(each, len(numbers)) for each in scaffold_of]
     return RawGraphs(
         facts.name,
         Topology(graph_ptr, row_ptr, edges[:, 1].copy()),
@@ -251,7 +277,7 @@ def _packed(
         tasks,
         task=facts.kind,
         attribute_names=ATOM_COLUMNS,
-        edge_attributes=np.concatenate([each.bonds for each in molecules]),
+        edge_attributes=np.concatenate(bonds_of),
         scaffolds=np.array(scaffolds, np.int64),
         refused=refused,
     )

@@ -87,7 +87,7 @@ class DataSource:
         """
         for member in self.members(name):
             family = family_of(member)
-            if self._intact(member):
+            if cache.intact(self._place(member)):
                 continue
             family.require()
             if not family.files(member):
@@ -107,7 +107,7 @@ class DataSource:
             dataset's number of rows or digest is another one. Nothing partial stays in the cache.
         """
         for member in self.members(name):
-            if self._intact(member):
+            if cache.intact(self._place(member)):
                 continue
             if self._place(member).exists():
                 _LOG.warning("%s is damaged or of an older fedmpi: prepared anew", self._place(member))
@@ -123,7 +123,8 @@ class DataSource:
         path = family.locate(name, self.mirror)
         if path is None:
             self._refuse_absent(family, name)
-            return self._download(family, name), self._origin(family, name)
+            base, files = self.upstream or family.upstream, family.files(name)
+            return self._download(family, name), f"{base}/{files[0]}" if len(files) == 1 else base
         family.check(path, name)
         return _read_by(family, path, name), "own folder" if path.is_dir() else "mirror"
 
@@ -190,24 +191,13 @@ class DataSource:
         return max(states, key=order.index)
 
     def _status(self, name: str) -> str:
-        if self._prepared(name):
+        if cache.facts_of(self._place(name)) is not None:
             return "prepared"
         family = family_of(name)
         return "mirror" if not family.files(name) or family.locate(name, self.mirror) else "missing"
 
     def _place(self, name: str) -> Path:
         return self.cache / family_of(name).prepared_in(name)
-
-    def _prepared(self, name: str) -> bool:
-        return cache.facts_of(self._place(name)) is not None
-
-    def _intact(self, name: str) -> bool:
-        return cache.intact(self._place(name))
-
-    def _origin(self, family: Family, name: str) -> str:
-        """Return the address of a dataset's file, or that below which its files are."""
-        base, files = self.upstream or family.upstream, family.files(name)
-        return f"{base}/{files[0]}" if len(files) == 1 else base
 
     def _refuse_absent(self, family: Family, name: str) -> None:
         """Refuse what must not or cannot be downloaded."""

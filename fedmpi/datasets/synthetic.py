@@ -8,15 +8,15 @@ alone. A share of the graphs carries a wrong class, so that no model reaches 100
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.tables import SYNTHETIC
-from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.seeds import Purpose, generator, key
 
 _MOST_GRAPHS = 5_000_000
@@ -26,6 +26,8 @@ _DOMAIN_STREAM = -1  # in place of a graph number: what all graphs of a domain s
 
 Rng = np.random.Generator
 Edges = list[tuple[int, int]]
+Draft = tuple[Edges, Int]
+"""A graph: undirected edges, and per node a role (0 or 1) that its label leans to."""
 
 
 class SyntheticOptions(BaseModel):
@@ -58,92 +60,66 @@ class SyntheticOptions(BaseModel):
         return self
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """One graph: undirected edges, and per node a role (0 or 1) that its label leans to."""
-
-    edges: Edges
-    roles: Int
-
-
-def _halves(num_nodes: int) -> Int:
-    return (np.arange(num_nodes) >= num_nodes // 2).astype(np.int64)
-
-
 def _coins(num_nodes: int, rng: Rng) -> Int:
     return rng.integers(0, 2, num_nodes)
 
 
-def _cliques(num_nodes: int, strength: float, rng: Rng) -> _Draft:
+def _cliques(nx: Any, num_nodes: int, strength: float, rng: Rng) -> Draft:
     """Erdos-Renyi graph; the stronger, the more planted cliques of four nodes."""
-    import networkx as nx
-
     base: Edges = list(nx.gnp_random_graph(num_nodes, 2.8 / num_nodes, seed=rng).edges)
     for _ in range(round(strength * num_nodes / 9)):
         four = rng.choice(num_nodes, 4, replace=False).tolist()
         base += [(first, second) for first in four for second in four if first < second]
-    return _Draft(base, _coins(num_nodes, rng))
+    return base, _coins(num_nodes, rng)
 
 
-def _hubs(num_nodes: int, strength: float, rng: Rng) -> _Draft:
+def _hubs(nx: Any, num_nodes: int, strength: float, rng: Rng) -> Draft:
     """Watts-Strogatz graph (even degrees) for low strength, denser Barabasi-Albert graph (hubs) for high."""
-    import networkx as nx
-
     if rng.random() < strength:
         graph = nx.barabasi_albert_graph(num_nodes, 3, seed=rng)
     else:
         graph = nx.watts_strogatz_graph(num_nodes, 4, 0.3, seed=rng)
-    return _Draft(list(graph.edges), _coins(num_nodes, rng))
+    return list(graph.edges), _coins(num_nodes, rng)
 
 
-def _cycles(num_nodes: int, strength: float, rng: Rng) -> _Draft:
+def _cycles(nx: Any, num_nodes: int, strength: float, rng: Rng) -> Draft:
     """Random tree; the stronger, the more edges that close cycles."""
-    import networkx as nx
-
     edges: Edges = list(nx.random_labeled_tree(num_nodes, seed=rng).edges)
     for _ in range(round(strength * num_nodes / 5) + int(rng.integers(0, 3))):
         first, second = rng.choice(num_nodes, 2, replace=False).tolist()
         edges.append((first, second))
-    return _Draft(edges, _coins(num_nodes, rng))
+    return edges, _coins(num_nodes, rng)
 
 
-def _blocks(num_nodes: int, degree: float, within: float, rng: Rng) -> _Draft:
+def _blocks(nx: Any, num_nodes: int, degree: float, within: float, rng: Rng) -> Draft:
     """Stochastic block model of two halves: mean degree, and the share of edges inside the halves."""
-    import networkx as nx
-
     left = num_nodes // 2
     inside, across = 2 * degree * within / num_nodes, 2 * degree * (1 - within) / num_nodes
     chances = [[inside, across], [across, inside]]
     graph = nx.stochastic_block_model([left, num_nodes - left], chances, seed=rng)
-    return _Draft(list(graph.edges), _halves(num_nodes))
+    return list(graph.edges), (np.arange(num_nodes) >= left).astype(np.int64)
 
 
-def _communities(num_nodes: int, strength: float, rng: Rng) -> _Draft:
+def _communities(nx: Any, num_nodes: int, strength: float, rng: Rng) -> Draft:
     """One community for low strength, two for high."""
-    return _blocks(num_nodes, 3.0 + strength, 0.5 + 0.45 * strength, rng)
+    return _blocks(nx, num_nodes, 3.0 + strength, 0.5 + 0.45 * strength, rng)
 
 
-def _opposites(num_nodes: int, strength: float, rng: Rng) -> _Draft:
+def _opposites(nx: Any, num_nodes: int, strength: float, rng: Rng) -> Draft:
     """Edges anywhere for low strength, mostly between two opposite sides for high."""
-    return _blocks(num_nodes, 4.0 - strength, 0.5 - 0.45 * strength, rng)
+    return _blocks(nx, num_nodes, 4.0 - strength, 0.5 - 0.45 * strength, rng)
 
 
-def _lattice(num_nodes: int, strength: float, rng: Rng) -> _Draft:
+def _lattice(nx: Any, num_nodes: int, strength: float, rng: Rng) -> Draft:
     """Newman-Watts-Strogatz graph: a ring lattice, and the stronger, the more shortcuts."""
-    import networkx as nx
-
     graph = nx.newman_watts_strogatz_graph(num_nodes, 4, 0.1 + 0.3 * strength, seed=rng)
-    return _Draft(list(graph.edges), _coins(num_nodes, rng))
+    return list(graph.edges), _coins(num_nodes, rng)
 
 
-_FAMILIES: tuple[Callable[[int, float, Rng], _Draft], ...] = (
-    _cliques,
-    _hubs,
-    _cycles,
-    _communities,
-    _lattice,
-    _opposites,
+_FAMILIES: tuple[Callable[[Any, int, float, Rng], Draft], ...] = (
+    *(_cliques, _hubs, _cycles, _communities, _lattice, _opposites),
 )
+"""Each is called with networkx, which takes long to import."""
 
 
 def generate(options: SyntheticOptions, domain: int) -> RawGraphs:
@@ -161,28 +137,29 @@ def generate(options: SyntheticOptions, domain: int) -> RawGraphs:
     RawGraphs
         Undirected graphs with one column of node labels, ``4 + domain mod 5`` kinds.
     """
+    import networkx as nx
+
     shared = generator(key(options.seed, Purpose.DATA, domain, _DOMAIN_STREAM))
     num_kinds = num_labels(domain)
     shares = np.cumsum(_kind_shares(num_kinds, shared), axis=1)
-    drafts, kinds, labels = [], [], np.zeros(options.graphs, np.int64)
+    pairs, kinds, graph_ptr, labels = [], [], [0], np.zeros(options.graphs, np.int64)
     for graph in range(options.graphs):
         rng = generator(key(options.seed, Purpose.DATA, domain, graph))
         structure = graph % options.classes
         num_nodes = int(rng.integers(options.nodes[0], options.nodes[1] + 1))
-        draft = _FAMILIES[domain % len(_FAMILIES)](num_nodes, structure / (options.classes - 1), rng)
-        drafts.append(draft)
-        passed = (shares[draft.roles] < rng.random((num_nodes, 1))).sum(axis=1)
+        edges, roles = _FAMILIES[domain % len(_FAMILIES)](
+            nx, num_nodes, structure / (options.classes - 1), rng
+        )
+        pairs.append(np.array(edges, np.int64).reshape(-1, 2) + graph_ptr[-1])
+        passed = (shares[roles] < rng.random((num_nodes, 1))).sum(axis=1)
         kinds.append(np.minimum(passed, num_kinds - 1))
         labels[graph] = _told(structure, options.classes, rng)
-    return RawGraphs(
-        name=f"{SYNTHETIC}-{domain}",
-        topology=_pack(drafts),
-        node_labels=np.concatenate(kinds)[:, None],
-        label_widths=(num_kinds,),
-        node_attributes=None,
-        labels=labels,
-        class_names=tuple(str(name) for name in range(options.classes)),
-    )
+        graph_ptr.append(graph_ptr[-1] + num_nodes)
+    first, second = np.concatenate(pairs).T
+    topology = undirected(first, second, np.array(graph_ptr))
+    names = tuple(str(name) for name in range(options.classes))
+    node_labels = np.concatenate(kinds)[:, None]
+    return RawGraphs(f"{SYNTHETIC}-{domain}", topology, node_labels, (num_kinds,), None, labels, names)
 
 
 def num_labels(domain: int) -> int:
@@ -207,19 +184,3 @@ def _told(structure: int, num_classes: int, rng: Rng) -> int:
     if rng.random() >= _WRONG_CLASS:
         return structure
     return int((structure + rng.integers(1, num_classes)) % num_classes)
-
-
-def _pack(drafts: list[_Draft]) -> Topology:
-    """Return the drafts as one structure, both directions of each edge, no edge twice."""
-    sizes = [len(draft.roles) for draft in drafts]
-    graph_ptr = pointers(sizes)
-    total = int(graph_ptr[-1])
-    pairs = np.concatenate(
-        [
-            np.array(draft.edges, np.int64).reshape(-1, 2) + start
-            for draft, start in zip(drafts, graph_ptr[:-1], strict=True)
-        ]
-    )
-    forth, back = pairs[:, 0] * total + pairs[:, 1], pairs[:, 1] * total + pairs[:, 0]
-    rows, columns = np.divmod(np.unique(np.concatenate([forth, back])), total)
-    return Topology(graph_ptr, pointers(np.bincount(rows, minlength=total)), columns)

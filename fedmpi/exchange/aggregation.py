@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -12,11 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.case.reductions import Fixed32Options, ReductionOptions
+from fedmpi.case.reductions import ReductionOptions
 from fedmpi.client.deltas import Delta, Row, on_host
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import Collectives
-from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.dropouts import Step
 from fedmpi.exchange.pieces import gather
 
@@ -73,11 +72,8 @@ def travelling(group: Ints, updater: Mapping[int, int], hosts: Ints) -> list[int
     return [g for g, rank in updater.items() if (hosts[group == g] != rank).any()]
 
 
-class Shares(Protocol):
-    """What participants add to their summands."""
-
-    def share(self, client: int, reduction: reductions.Fixed32) -> npt.NDArray[np.int32]:
-        """Return what a client adds, int32 [shared]."""
+Share = Callable[[int, reductions.Fixed32], npt.NDArray[np.int32]]
+"""Returns what a participant adds to its summand of a sum, int32 [shared]."""
 
 
 class Aggregation(Protocol):
@@ -111,6 +107,32 @@ class Aggregation(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Buffers:
+    """What MPI is handed.
+
+    Attributes
+    ----------
+    device : torch.device or None
+        Where updates and models stay on their way to MPI; None: in host memory, as on rank 0 always.
+    blocking : bool
+        Whether all ranks use blocking calls: some GPU-aware MPIs take device memory in these only.
+    """
+
+    device: torch.device | None = None
+    blocking: bool = False
+
+    def ready(self, rows: Sequence[Any]) -> Any:
+        """Return rows stacked where MPI shall find them, the device's work on them done."""
+        if self.device is None:
+            return np.stack(rows)
+        stacked = torch.stack([torch.as_tensor(row, device=self.device) for row in rows])
+        if self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()
+        return stacked
+
+
+@dataclass(eq=False)
 class Plain:
     """Weighted means by the case's reduction.
 
@@ -126,25 +148,19 @@ class Plain:
     size : int
         Elements of a mean.
     buffers : Buffers
-    noise : Shares, optional
-        Added to each participant's summand; with "fixed32".
+    noise : Share, optional
+        With "fixed32".
     """
 
-    secret: ClassVar[bool] = False
+    collectives: Collectives
+    hosts: Ints
+    options: ReductionOptions
+    size: int
+    buffers: Buffers
+    noise: Share | None = None
+    survivors: dict[int, int] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        collectives: Collectives,
-        hosts: Ints,
-        options: ReductionOptions,
-        size: int,
-        buffers: Buffers,
-        noise: Shares | None = None,
-    ) -> None:
-        self._collectives, self._hosts, self._name = collectives, hosts, options.name
-        self._clip = options.clip if isinstance(options, Fixed32Options) else None
-        self._size, self._buffers, self._noise = size, buffers, noise
-        self.survivors: dict[int, int] = {}
+    secret: ClassVar[bool] = False
 
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
@@ -155,42 +171,43 @@ class Plain:
             members, left = groups.members(group, participants), groups.survivors(group, participants)
             total = groups.total(group, weights[members])
             exponent = int(groups.exponent[group])
-            reduction = reductions.make(self._name, len(members), exponent, total, self._clip)
+            clip = getattr(self.options, "clip", None)
+            reduction = reductions.make(self.options.name, len(members), exponent, total, clip)
             kept = None if len(left) == len(members) else groups.total(group, weights[left])
             return partial(reduction.decode, weight=kept), self._sum(reduction, left, weights, deltas)
 
         self.survivors = {group: len(groups.survivors(group, participants)) for group in groups.updater}
         left = {group: rank for group, rank in groups.updater.items() if self.survivors[group]}
         means: dict[int, Floats] = {}
-        spread = travelling(groups.group, left, self._hosts)
+        spread = travelling(groups.group, left, self.hosts)
         if spread:
             decoders, sums = zip(*map(summed, spread), strict=True)
-            ready = self._buffers.ready(sums)
-            totals = self._collectives.reduce(ready, blocking=self._buffers.blocking, kind="sums")
+            ready = self.buffers.ready(sums)
+            totals = self.collectives.reduce(ready, blocking=self.buffers.blocking, kind="sums")
             if totals is not None:
                 for group, decode, total in zip(spread, decoders, totals, strict=True):
                     means[group] = decode(total)
         for group, rank in left.items():
-            if rank == self._collectives.rank and group not in spread:
+            if rank == self.collectives.rank and group not in spread:
                 decode, total = summed(group)
                 means[group] = decode(on_host(total))
         return means
 
     def _sum(self, reduction: reductions.Reduction, members: Ints, weights: Weights, deltas: Deltas) -> Any:
         """Return this rank's share of a group's sum."""
-        total: Any = np.zeros(self._size, reduction.dtype)
-        if self._buffers.device is not None:
-            total = torch.from_numpy(total).to(self._buffers.device)
+        total: Any = np.zeros(self.size, reduction.dtype)
+        if self.buffers.device is not None:
+            total = torch.from_numpy(total).to(self.buffers.device)
         for member in members:
             if int(member) in deltas:
-                delta, weight = deltas[int(member)][: self._size], weights[member].item()
-                self._collectives.note("update", delta, client=int(member))
+                delta, weight = deltas[int(member)][: self.size], weights[member].item()
+                self.collectives.note("update", delta, client=int(member))
                 if isinstance(delta, Tensor):
                     total += reduction.encode_tensor(delta, weight)
                 else:
                     reduction.add(delta, weight, total)
-                if self._noise is not None and isinstance(reduction, reductions.Fixed32):
-                    share = self._noise.share(int(member), reduction)
+                if self.noise is not None and isinstance(reduction, reductions.Fixed32):
+                    share = self.noise(int(member), reduction)
                     total += torch.from_numpy(share).to(total.device) if isinstance(total, Tensor) else share
         return total
 

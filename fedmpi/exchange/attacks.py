@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.algorithms.recorded import field
 from fedmpi.case.attacks import Colluding, NoAttack, Noise, SignFlip, UpdateAttack
 from fedmpi.case.schema import Case
 from fedmpi.client.deltas import Row
@@ -24,14 +25,7 @@ if TYPE_CHECKING:  # what is refused before MPI starts must not import it
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-ATTACKER = Field(
-    "attacker",
-    ("round", "client"),
-    "u1",
-    "1",
-    "1 if the client is an attacker, in rounds without an attack too",
-    "result",
-)
+ATTACKER = field("attacker", "1 if the client is an attacker, in rounds without an attack too", dtype="u1")
 
 
 def refuse_unfit(case: Case, num_clients: int) -> None:

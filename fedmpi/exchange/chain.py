@@ -14,14 +14,13 @@ from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
 from fedmpi.client.states import States
 from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Aggregation, Plain
-from fedmpi.exchange.answers import Answers
+from fedmpi.exchange.aggregation import Aggregation, Buffers, Plain
 from fedmpi.exchange.attacks import Attackers
-from fedmpi.exchange.buffers import Buffers
 from fedmpi.exchange.compression import Compression
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.planning import Answers
 from fedmpi.exchange.privacy import Clipping, NoiseOfMeans
 from fedmpi.exchange.totals import Totals
 from fedmpi.exchange.updates import Updates
@@ -84,7 +83,12 @@ class Chain:
             self._noise = NoiseOfMeans(case, states.trained, num_clients, sampled, is_root=world.is_root)
             links.append(self._noise)
         self._links: Sequence[Link] = links
-        self.exchange = self._exchange()
+        on_device = case.reduction.buffers == "device"
+        buffers = Buffers(states.device if on_device and not world.is_root else None, on_device)
+        sums, sizes = self._sums(states.size, buffers=buffers), (states.size, states.trained)
+        self.exchange = Exchange(
+            world.collectives, states.hosts, sums, algorithm, *sizes, buffers, self.on_mean
+        )
 
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:
         """Change what the participants of a round (0-based), int64 [k], send (a collective call)."""
@@ -114,13 +118,6 @@ class Chain:
         """Return the values of all links' fields of the record, on rank 0."""
         return {name: value for link in self._links for name, value in link.rows(round).items()}
 
-    def _exchange(self) -> Exchange:
-
-        states, collectives = self._states, self._world.collectives
-        buffers = Buffers.of(self._case.reduction, states.device, is_root=self._world.is_root)
-        sums, sizes = self._sums(states.size, buffers=buffers), (states.size, states.trained)
-        return Exchange(collectives, states.hosts, sums, self._algorithm, *sizes, buffers, self.on_mean)
-
     def answers(self, samples: Ints) -> Answers:
         """Return what answers the server's program, of clients with so many training examples [clients]."""
         states, asks = self._states, "means" in self._algorithm.asks and self._algorithm.communicates
@@ -137,8 +134,8 @@ class Chain:
     def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
         """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""
         collectives, hosts, options = self._world.collectives, self._states.hosts, self._case.reduction
-        shares = self._noise is not None and self._noise.distributed and clip is None
-        noise = self._noise if shares else None
+        distributed = self._noise is not None and self._noise.distributed and clip is None
+        noise = self._noise.share if self._noise is not None and distributed else None
         if not isinstance(options, SecureOptions):
             return Plain(collectives, hosts, options, size, buffers, noise)
         from fedmpi.exchange.key_ring import KeyRing  # these need the extra secure
@@ -151,4 +148,4 @@ class Chain:
                 )
         protocol, bound = protocol_of(options, size), clip or options.clip
         where = (collectives, hosts, protocol, bound, size, self._keys, self._meter)
-        return Masked(*where, announces=self._announces, noise=noise)
+        return Masked(*where, self._announces, noise)

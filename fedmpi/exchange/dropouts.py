@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi import seeds
+from fedmpi.algorithms.recorded import field
 from fedmpi.case.reductions import DropoutOptions
 from fedmpi.errors import BadInput
 from fedmpi.store.schema import Field
@@ -28,24 +29,12 @@ class Step(IntEnum):
 _DRAWN = (Step.SHARES, Step.UPLOAD, Step.ANSWERS)
 """Steps of `step = "any"`: those of a secure sum."""
 
+_STEP = "step before which the client dropped out: 1 training, 2 shares, 3 upload, 4 answers; 0: none"
+_LEFT = "updates in the sum of the client's group; 0: the group has no sum in this round"
 FIELDS = (
-    Field(
-        "dropped_out",
-        ("round", "client"),
-        "u1",
-        "1",
-        "step before which the client dropped out: 1 training, 2 shares, 3 upload, 4 answers; 0: none",
-        "result",
-    ),
-    Field(
-        "survivors",
-        ("round", "client"),
-        "i4",
-        "1",
-        "updates in the sum of the client's group; 0: the group has no sum in this round",
-        "result",
-    ),
-    Field("aborted_sums", ("round",), "i4", "1", "groups with participants and no sum", "result"),
+    field("dropped_out", _STEP, dtype="u1"),
+    field("survivors", _LEFT, dtype="i4"),
+    field("aborted_sums", "groups with participants and no sum", ("round",), "i4"),
 )
 """What the record of a run with dropouts holds beside its other fields."""
 

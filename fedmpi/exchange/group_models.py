@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -11,8 +11,16 @@ from torch import Tensor
 
 from fedmpi.client.deltas import Delta, Row, on_host
 from fedmpi.comm.collectives import Collectives
-from fedmpi.exchange.aggregation import Aggregation, Floats, Groups, Ints, Weights, gather_rows, travelling
-from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.aggregation import (
+    Aggregation,
+    Buffers,
+    Floats,
+    Groups,
+    Ints,
+    Weights,
+    gather_rows,
+    travelling,
+)
 from fedmpi.programs.hooks import Hooks
 
 
@@ -37,7 +45,7 @@ class RoundPlan:
     stop : bool
         Whether the run ends after this round.
     request : int
-        What is to be answered before the round goes on (`fedmpi.exchange.answers`); 0: nothing.
+        What is to be answered before the round goes on (`fedmpi.exchange.planning`); 0: nothing.
     weights, divisor : float64 [clients] or None
         Of algorithms that weigh by reports: weight of each participant, and at place g what the sum of
         group g's weighted deltas is divided by.
@@ -81,6 +89,7 @@ class RoundPlan:
         return cls(group, exponent, marks, failed, lost, *due, request, weights, divisor)
 
 
+@dataclass(eq=False)
 class Exchange:
     """Group models on the ranks that need them, and their updates.
 
@@ -95,27 +104,21 @@ class Exchange:
         Updates behind the move of each group with participants; 0: it has none, and its model stays.
     """
 
-    def __init__(
-        self,
-        collectives: Collectives,
-        hosts: Ints,
-        aggregation: Aggregation,
-        algorithm: Hooks,
-        size: int,
-        trained: int,
-        buffers: Buffers,
-        on_mean: Callable[[int, Floats], Floats] = lambda group, mean: mean,
-    ) -> None:
-        self._collectives, self._hosts = collectives, hosts
-        self._aggregation, self._algorithm = aggregation, algorithm
-        self._size, self._trained, self._buffers, self._on_mean = size, trained, buffers, on_mean
-        self.models: dict[int, Delta] = {}
-        self.survivors: dict[int, int] = {}
+    collectives: Collectives
+    hosts: Ints
+    aggregation: Aggregation
+    algorithm: Hooks
+    size: int
+    trained: int
+    buffers: Buffers
+    on_mean: Callable[[int, Floats], Floats] = lambda group, mean: mean
+    models: dict[int, Delta] = field(default_factory=dict)
+    survivors: dict[int, int] = field(default_factory=dict)
 
     @property
     def on_device(self) -> bool:
         """Whether updates stay on the device until MPI takes them."""
-        return self._buffers.device is not None
+        return self.buffers.device is not None
 
     def run(
         self,
@@ -143,17 +146,17 @@ class Exchange:
         self.survivors = {group: len(groups.members(group, participants)) for group in updaters}
         means: dict[int, Floats] = {}
         if summed:
-            means = self._aggregation.means(groups, participants, weights, deltas)
-            self.survivors |= self._aggregation.survivors
+            means = self.aggregation.means(groups, participants, weights, deltas)
+            self.survivors |= self.aggregation.survivors
         for group, mean in means.items():
-            mean = self._on_mean(group, mean)
+            mean = self.on_mean(group, mean)
             if plan.weights is not None:  # running statistics move by their weighted mean
                 own = plan.weights[groups.members(group, participants)]
-                mean[self._trained :] *= groups.total(group, own) / own.sum()
+                mean[self.trained :] *= groups.total(group, own) / own.sum()
             self._update(group, mean, self.survivors[group])
         for group, (step, count) in moves.items():
             self._update(group, step, count)
-        needed = [group for group in travelling(plan.group, updaters, self._hosts) if self.survivors[group]]
+        needed = [group for group in travelling(plan.group, updaters, self.hosts) if self.survivors[group]]
         if needed:
             self._distribute(needed, plan)
 
@@ -164,15 +167,15 @@ class Exchange:
         makes new ones of the participants' models alone.
         """
         self.models = {**models}
-        if self._algorithm.averages_models:
+        if self.algorithm.averages_models:
             return
         everybody = np.arange(len(group))
-        needed = travelling(group, self._updaters(group, everybody), self._hosts)
+        needed = travelling(group, self._updaters(group, everybody), self.hosts)
         if not needed:
             return
         first = np.array([np.argmax(group == g) for g in needed], np.int64)
         held = {int(n): models[int(group[n])] for n in first if int(group[n]) in models}
-        rows = gather_rows(self._collectives, self._hosts, first, held, self._size) or {}
+        rows = gather_rows(self.collectives, self.hosts, first, held, self.size) or {}
         for number, model in rows.items():
             self.models[int(group[number])] = model
 
@@ -180,21 +183,21 @@ class Exchange:
         """Return the rank that updates each group with participants."""
         updaters = {}
         for number in np.unique(group[participants]).tolist():
-            hosts = self._hosts[group == number]
-            central = self._algorithm.central or (self._aggregation.secret and len(hosts) > 1)
+            hosts = self.hosts[group == number]
+            central = self.algorithm.central or (self.aggregation.secret and len(hosts) > 1)
             updaters[number] = 0 if central or (hosts != hosts[0]).any() else int(hosts[0])
         return updaters
 
     def _update(self, group: int, mean: Floats, num_clients: int) -> None:
         """Set a group's model from the mean of its members' updates, or of their models."""
-        present = np.zeros(self._size, np.float32)
-        if not self._algorithm.averages_models:
+        present = np.zeros(self.size, np.float32)
+        if not self.algorithm.averages_models:
             present = on_host(self.models[group])
-        self.models[group] = self._algorithm.update(present, mean, num_clients)
+        self.models[group] = self.algorithm.update(present, mean, num_clients)
 
     def regroup(self, before: Ints, after: Ints) -> None:
         """Copy the model of a split group to its parts."""
-        if self._algorithm.averages_models:
+        if self.algorithm.averages_models:
             return
         for client in np.flatnonzero(before != after):
             origin, group = int(before[client]), int(after[client])
@@ -204,27 +207,27 @@ class Exchange:
     def _distribute(self, groups: list[int], plan: RoundPlan) -> None:
         """Send each new row once to the ranks that host members: one Bcast if all need all, else Scatterv."""
         needed = [
-            [g for g in groups if np.any(self._hosts[plan.group == g] == rank)]
-            for rank in range(self._collectives.size)
+            [g for g in groups if np.any(self.hosts[plan.group == g] == rank)]
+            for rank in range(self.collectives.size)
         ]
-        mine, is_root = needed[self._collectives.rank], self._collectives.is_root
-        blocking, whole, place = self._buffers.blocking, None, None
+        mine, is_root = needed[self.collectives.rank], self.collectives.is_root
+        blocking, whole, place = self.buffers.blocking, None, None
         if all(rows == groups for rows in needed[1:]):
-            nothing = np.empty(self._size, np.float32)
-            ready = self._buffers.ready([self.models[g] if is_root else nothing for g in groups])
-            rows = self._collectives.bcast(ready, blocking=blocking, kind="models")
+            nothing = np.empty(self.size, np.float32)
+            ready = self.buffers.ready([self.models[g] if is_root else nothing for g in groups])
+            rows = self.collectives.bcast(ready, blocking=blocking, kind="models")
             mine = groups
         else:
             if is_root:
                 whole = np.concatenate([self.models[g] for rows in needed for g in rows])
-            if self._buffers.device is not None:
-                empty = torch.empty(len(mine) * self._size, device=self._buffers.device)
-                place = self._buffers.ready([empty])[0]
-            counts = [len(rows) * self._size for rows in needed]
-            rows = self._collectives.scatterv(
+            if self.buffers.device is not None:
+                empty = torch.empty(len(mine) * self.size, device=self.buffers.device)
+                place = self.buffers.ready([empty])[0]
+            counts = [len(rows) * self.size for rows in needed]
+            rows = self.collectives.scatterv(
                 whole, counts, np.float32, place, blocking=blocking, kind="models"
             )
-        for group, row in zip(mine, rows.reshape(len(mine), self._size), strict=True):
+        for group, row in zip(mine, rows.reshape(len(mine), self.size), strict=True):
             self.models[group] = _copy(row)
 
 

@@ -73,7 +73,7 @@ class KeyRing:
         self._sums += 1
         return self._sums
 
-    def guarded(self, client: Client, number: int, roster: Roster) -> Client:
+    def guarded(self, client: Client, number: int, roster: Roster) -> Client | CautiousClient:
         """Return a client's side of a sum, which checks what the server says where clients sign."""
         if not self.signed:
             return client

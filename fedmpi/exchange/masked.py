@@ -10,6 +10,8 @@ client that is gone; that ranks know beforehand who will be gone only tells them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +21,7 @@ from fedmpi.client.deltas import on_host
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.errors import RankFailed
-from fedmpi.exchange.aggregation import Deltas, Floats, Groups, Ints, Shares, Weights
+from fedmpi.exchange.aggregation import Deltas, Floats, Groups, Ints, Share, Weights
 from fedmpi.exchange.key_ring import DEVIATES, KeyRing
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.party_messages import GroupSum, Letter, PartyMessages
@@ -39,6 +41,7 @@ def protocol_of(options: SecureOptions, size: int) -> SecureSum:
     return SecAgg(size, options.threshold, degree)
 
 
+@dataclass(eq=False)
 class Masked:
     """Weighted means whose sums equal those of "fixed32" bit for bit.
 
@@ -54,8 +57,7 @@ class Masked:
     meter : Meter
     announces : bool
         Whether rank 0 tells the ranks who survived, and which sums it has; else nobody can drop out.
-    noise : Shares, optional
-        Added to each participant's summand.
+    noise : Share, optional
 
     Attributes
     ----------
@@ -63,26 +65,22 @@ class Masked:
         See `Aggregation`.
     """
 
+    collectives: Collectives
+    hosts: Ints
+    protocol: SecureSum
+    clip: float
+    size: int
+    keys: KeyRing
+    meter: Meter
+    announces: bool
+    noise: Share | None = None
+    survivors: dict[int, int] = field(default_factory=dict)
+
     secret: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        collectives: Collectives,
-        hosts: Ints,
-        protocol: SecureSum,
-        clip: float,
-        size: int,
-        keys: KeyRing,
-        meter: Meter,
-        *,
-        announces: bool,
-        noise: Shares | None = None,
-    ) -> None:
-        self._collectives, self._protocol = collectives, protocol
-        self._clip, self._size, self._keys, self._noise = clip, size, keys, noise
-        self._meter, self._announces = meter, announces
-        self._messages = PartyMessages(collectives, hosts, protocol)
-        self.survivors: dict[int, int] = {}
+    @cached_property
+    def _messages(self) -> PartyMessages:
+        return PartyMessages(self.collectives, self.hosts, self.protocol)
 
     def means(
         self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
@@ -100,16 +98,16 @@ class Masked:
         for group, rank in groups.updater.items():
             if group not in together and len(left := groups.survivors(group, participants)):
                 self.survivors[group] = 1
-                if rank == self._collectives.rank:
+                if rank == self.collectives.rank:
                     (member,) = left
-                    reduction = Fixed32(weights[member].item(), self._clip)
+                    reduction = Fixed32(weights[member].item(), self.clip)
                     means[group] = reduction.decode(self._summand(reduction, member, weights, deltas))
         sums = self._sums(groups, together, participants, weights)
         try:
-            with self._meter.step("shares"):
+            with self.meter.step("shares"):
                 self._share(sums)
             self._upload(sums, weights, deltas)
-            with self._meter.step("recovery"):
+            with self.meter.step("recovery"):
                 self._recover(sums)
         except (Refused, Tampered, TooFew) as error:
             raise RankFailed(f"{DEVIATES}: {error}") from None
@@ -123,28 +121,28 @@ class Masked:
         return means
 
     def _summand(self, reduction: Fixed32, member: int, weights: Weights, deltas: Deltas) -> Summand:
-        delta = on_host(deltas[int(member)])[: self._size]
+        delta = on_host(deltas[int(member)])[: self.size]
         summand: Summand = reduction.encode(delta, weights[member].item())
-        if self._noise is not None:
-            summand += self._noise.share(int(member), reduction)
+        if self.noise is not None:
+            summand += self.noise(int(member), reduction)
         return summand
 
     def _sums(
         self, groups: Groups, together: Sequence[int], participants: Ints, weights: Weights
     ) -> list[GroupSum]:
         """Return the sums of groups with two participants or more; rank 0 draws the orders."""
-        with self._meter.step("keys"):
-            self._keys.begin()
+        with self.meter.step("keys"):
+            self.keys.begin()
         drawn = {group: shuffled(groups.members(group, participants).tolist()) for group in together}
         whole = np.array([n for order in drawn.values() for n in order], np.int64)
         if together:
-            self._collectives.bcast(whole, kind="orders")
+            self.collectives.bcast(whole, kind="orders")
         sums = []
         for group, order in split(whole, drawn, lambda group: len(drawn[group])).items():
             if len(order) > 1:
-                number = self._keys.next_sum()
-                roster = self._protocol.roster(self._keys.run, number, group, order.tolist())
-                reduction = Fixed32(groups.total(group, weights[list(roster.members)]), self._clip)
+                number = self.keys.next_sum()
+                roster = self.protocol.roster(self.keys.run, number, group, order.tolist())
+                reduction = Fixed32(groups.total(group, weights[list(roster.members)]), self.clip)
                 sums.append(GroupSum.of(group, roster, reduction, groups.steps))
         return sums
 
@@ -153,9 +151,9 @@ class Masked:
         sealed: dict[Letter, bytes] = {}
         for each in sums:
             for number in self._messages.hosted(each.sharers):
-                key = self._keys.own[number]
-                client = self._protocol.client(number, key, self._keys.public, each.roster)
-                each.clients[number] = self._keys.guarded(client, number, each.roster)
+                key = self.keys.own[number]
+                client = self.protocol.client(number, key, self.keys.public, each.roster)
+                each.clients[number] = self.keys.guarded(client, number, each.roster)
                 offered, each.offered[number] = each.clients[number].offer()
                 sealed |= {(each.group, number, other): offered[other] for other in offered}
         received = self._messages.deliver(sums, sealed)
@@ -170,7 +168,7 @@ class Masked:
             sums,
             "vaults",
             lambda each: each.sharers,
-            lambda each, n: self._protocol.vault_bytes(each.roster, n),
+            lambda each, n: self.protocol.vault_bytes(each.roster, n),
             lambda each, n: each.offered[n],
         )
         for each in sums:
@@ -180,34 +178,34 @@ class Masked:
         """Add the masked updates over clients and ranks, at rank 0."""
         if not sums:
             return
-        totals = np.zeros((len(sums), self._size), self._protocol.dtype)
-        with self._meter.step("masks"):
+        totals = np.zeros((len(sums), self.size), self.protocol.dtype)
+        with self.meter.step("masks"):
             for each, total in zip(sums, totals, strict=True):
                 for number in self._messages.hosted(each.uploading):
                     summand = self._summand(each.reduction, number, weights, deltas)
                     upload = each.clients[number].upload(summand)
-                    self._collectives.note("upload", upload, client=number)
+                    self.collectives.note("upload", upload, client=number)
                     if number in each.counted:
-                        self._protocol.add(upload, total)
-        with self._meter.step("upload"):
-            whole = self._collectives.reduce(totals, kind="masked sums")
+                        self.protocol.add(upload, total)
+        with self.meter.step("upload"):
+            whole = self.collectives.reduce(totals, kind="masked sums")
         for place, each in enumerate(sums):
             each.total = None if whole is None else whole[place]
 
     def _recover(self, sums: Sequence[GroupSum]) -> None:
         """Lift the masks from the sums, at rank 0; those of which too few clients are left stay masked."""
         self._announce(sums)
-        if sums and self._keys.signed:
+        if sums and self.keys.signed:
             self._confirm(sums)
         answers = self._messages.to_server(
             sums,
             "answers",
             lambda each: each.answering,
-            lambda each, n: self._protocol.answer_bytes(each.roster, n, each.sharers),
+            lambda each, n: self.protocol.answer_bytes(each.roster, n, each.sharers),
             lambda each, n: each.clients[n].answer(each.survivors),
         )
-        for each in sums if self._collectives.is_root else ():
-            server = self._protocol.server(each.roster, each.vaults)
+        for each in sums if self.collectives.is_root else ():
+            server = self.protocol.server(each.roster, each.vaults)
             try:
                 each.total = server.unmask(each.total, each.survivors, answers[each.group])
             except TooFew:
@@ -216,8 +214,8 @@ class Masked:
     def _announce(self, sums: Sequence[GroupSum]) -> None:
         """Have rank 0 tell all clients whose uploads it adds."""
         flags = [np.isin(each.roster.members, each.counted).astype(np.uint8) for each in sums]
-        if sums and self._announces:
-            whole = self._collectives.bcast(np.concatenate(flags), kind="survivors")
+        if sums and self.announces:
+            whole = self.collectives.bcast(np.concatenate(flags), kind="survivors")
             flags = [*split(whole, sums, lambda each: len(each.roster.members)).values()]
         for each, own in zip(sums, flags, strict=True):
             each.survivors = [n for n, flag in zip(each.roster.members, own, strict=True) if flag]
@@ -244,9 +242,9 @@ class Masked:
         )
         signers = [(each, number) for each in sums for number in each.answering]
         whole = np.empty((len(signers), SIGNATURE_BYTES), np.uint8)
-        for row, (each, number) in zip(whole, signers if self._collectives.is_root else (), strict=False):
+        for row, (each, number) in zip(whole, signers if self.collectives.is_root else (), strict=False):
             row[:] = np.frombuffer(signed[each.group][number], np.uint8)
-        self._collectives.bcast(whole, kind="signatures")
+        self.collectives.bcast(whole, kind="signatures")
         for each, rows in split(whole, sums, lambda each: len(each.answering)).items():
             relayed = {n: row.tobytes() for n, row in zip(each.answering, rows, strict=True)}
             for number in self._messages.hosted(each.answering):
@@ -255,8 +253,8 @@ class Masked:
     def _conclude(self, sums: Sequence[GroupSum]) -> None:
         """Have rank 0 tell all which sums it has."""
         has = np.array([each.total is not None for each in sums], np.uint8)
-        if sums and self._announces:
-            self._collectives.bcast(has, kind="sums there are")
+        if sums and self.announces:
+            self.collectives.bcast(has, kind="sums there are")
         else:
             has[:] = 1
         for each, there in zip(sums, has, strict=True):

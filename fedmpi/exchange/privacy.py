@@ -16,14 +16,12 @@ from fedmpi.case.schema import Case
 from fedmpi.client.state import two_norm
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.errors import BadInput
-from fedmpi.exchange.accountant import Accountant
-from fedmpi.exchange.link import Link
+from fedmpi.exchange.link import Floats, Ints, Link
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
 from fedmpi.seeds import Purpose
 from fedmpi.store.schema import Field
 
 if TYPE_CHECKING:  # what is refused before MPI starts must not import it
-    from fedmpi.exchange.aggregation import Floats, Ints
     from fedmpi.exchange.updates import Updates
 
 EPSILON = Field(
@@ -115,6 +113,42 @@ class Clipping(Link):
             norm = two_norm(torch.from_numpy(change))
             if norm > self._bound:
                 updates.replace(client, change.astype(np.float64) * (self._bound / norm * _BELOW))
+
+
+class Accountant:
+    """Epsilon of rounds of a Gaussian mechanism on a sample of fixed size, drawn without replacement.
+
+    Neighbouring federations have as many clients, one of whom is replaced by another: n is public, and a
+    sum of clipped updates changes by up to 2 C, so that the noise over that sensitivity is half the noise
+    multiplier. Wang, Balle and Kasiviswanathan, "Subsampled Renyi differential privacy and analytical
+    moments accountant", AISTATS 2019, Theorem 27; where that bound is above the loss without sampling, the
+    latter, which a sample cannot exceed (Renyi divergence is quasi-convex).
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise over what one client adds at most.
+    delta : float
+    num_clients, sampled : int
+        Of whom so many take part in each round.
+    """
+
+    def __init__(self, noise_multiplier: float, delta: float, num_clients: int, sampled: int) -> None:
+        import dp_accounting
+        from dp_accounting import rdp
+
+        noise = dp_accounting.GaussianDpEvent(noise_multiplier / 2)
+        sample = dp_accounting.SampledWithoutReplacementDpEvent(num_clients, sampled, noise)
+        losses = []
+        for event in (noise, sample):
+            accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
+            losses.append(accountant.compose(event).rdp)
+        self._orders, self._one, self._delta = accountant.orders, np.minimum(*losses), delta
+        self._convert = rdp.compute_epsilon
+
+    def epsilon(self, rounds: int) -> float:
+        """Return epsilon after so many rounds."""
+        return float(self._convert(self._orders, rounds * self._one, self._delta)[0])
 
 
 class NoiseOfMeans(Link):

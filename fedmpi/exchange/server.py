@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.algorithms.program import Floats, Ints, Request
-from fedmpi.case.schema import Case
-from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.layouts import MessageLayout
 from fedmpi.comm import reductions
 from fedmpi.exchange.messages import Gathered
 from fedmpi.programs import hook_checks as checks
@@ -26,19 +25,27 @@ _VERBS = {"means": "means", "weighted means": "means", "rows": "rows", "paramete
 
 
 @dataclass(frozen=True)
-class Clients:
-    """What a server's program knows of the clients before round 1.
+class Known:
+    """What a server's program knows before round 1.
 
     Attributes
     ----------
+    seed, lr, domains
+        See `program.Server`.
+    algorithm : Hooks
+    sent, tells : MessageLayout
+        What participants send, and what all clients get.
     samples, weights : int64 [clients]
         Training examples, and what the algorithm makes of them.
-    domains : tuple of str or None
-        See `program.Server`.
     trained, size : int
         Shared parameters, and elements of an update.
     """
 
+    seed: int
+    lr: float
+    algorithm: Hooks
+    sent: MessageLayout
+    tells: MessageLayout
     samples: Ints
     weights: Ints
     domains: tuple[str, ...] | None
@@ -63,45 +70,31 @@ class Deciding:
 
     Parameters
     ----------
-    case : Case
-    algorithm : Hooks
-    layouts : (MessageLayout, MessageLayout)
-        Of what participants send, and of what all clients get.
+    known : Known
     round : int
         0-based.
     gathered : Gathered
         The training table.
     group : int64 [clients]
     participants : int64 [k]
-    clients : Clients
     """
 
-    def __init__(
-        self,
-        case: Case,
-        algorithm: Hooks,
-        layouts: tuple[MessageLayout, MessageLayout],
-        round: int,
-        gathered: Gathered,
-        group: Ints,
-        participants: Ints,
-        clients: Clients,
-    ) -> None:
-        self._given = (case, algorithm, layouts, round, gathered, group, participants, clients)
-        self._algorithm, self._gathered, (sent, self._tells) = algorithm, gathered, layouts
-        self.trained, self._size, self.domains = clients.trained, clients.size, clients.domains
-        self.seed, self.round, self.lr = case.seed, round, case.optimizer.lr
+    def __init__(self, known: Known, round: int, gathered: Gathered, group: Ints, participants: Ints) -> None:
+        self._given = (known, round, gathered, group, participants)
+        self._algorithm, self._gathered, self._tells = known.algorithm, gathered, known.tells
+        self.trained, self._size, self.domains = known.trained, known.size, known.domains
+        self.seed, self.round, self.lr = known.seed, round, known.lr
         self._participants, self._group = participants.copy(), group.copy()
-        self.samples, self.weights = clients.samples.copy(), clients.weights.copy()
+        self.samples, self.weights = known.samples.copy(), known.weights.copy()
         self.weighted, self.divisor = np.zeros(len(group)), np.ones(len(group))
         self.mixed: Floats | None = None
         self.moves: dict[int, tuple[Floats, int]] = {}
         self.told: dict[str, npt.NDArray[np.float32]] = {}
         self.recorded: dict[str, npt.NDArray[Any]] = {}
-        names = (*_COLUMNS, *algorithm.numbers)
+        names = (*_COLUMNS, *known.algorithm.numbers)
         self.reports: Mapping[str, Floats] = {name: gathered[name].copy() for name in names}
         flags = gathered.flags.reshape(len(group), -1)[participants]
-        self.messages: Mapping[str, npt.NDArray[Any]] = sent.read(flags)
+        self.messages: Mapping[str, npt.NDArray[Any]] = known.sent.read(flags)
 
     @property
     def participants(self) -> Ints:

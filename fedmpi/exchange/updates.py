@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from fedmpi.comm import reductions
 _NORM, _EXPONENT, _FINITE = (TRAINING.index(name) for name in ("delta_norm", "exponent", "finite"))
 
 
+@dataclass(frozen=True)
 class Updates:
     """The updates of a round's participants that this rank hosts; running statistics are left alone.
 
@@ -36,42 +38,37 @@ class Updates:
         Clients whose updates will not arrive.
     """
 
-    def __init__(
-        self,
-        trained: Trained,
-        places: dict[int, int],
-        size: int,
-        received: Callable[[int], Row] | None,
-        heaviest: Callable[[int], int],
-        lost: Collection[int] = (),
-    ) -> None:
-        self._trained, self._places, self._size = trained, places, size
-        self._received, self._heaviest, self.lost = received, heaviest, lost
+    trained: Trained
+    places: Mapping[int, int]
+    size: int
+    received: Callable[[int], Row] | None
+    heaviest: Callable[[int], int]
+    lost: Collection[int] = ()
 
     def clients(self) -> list[int]:
         """Return the participants that this rank hosts, ascending."""
-        return sorted(self._trained.deltas)
+        return sorted(self.trained.deltas)
 
     def change(self, client: int) -> Row:
         """Return a client's update of the parameters, float32 [size]."""
-        sent: Row = on_host(self._trained.deltas[client])[: self._size]
-        return sent if self._received is None else sent - self._received(client)[: self._size]
+        sent: Row = on_host(self.trained.deltas[client])[: self.size]
+        return sent if self.received is None else sent - self.received(client)[: self.size]
 
     def replace(self, client: int, change: npt.NDArray[np.floating]) -> None:
         """Have a client send another update of the parameters, and report what belongs to it."""
         change = change.astype(np.float32)
-        kept = self._trained.deltas[client]
+        kept = self.trained.deltas[client]
         whole = on_host(kept).copy()
-        sent = change if self._received is None else self._received(client)[: self._size] + change
-        whole[: self._size] = sent
-        self._trained.deltas[client] = (
+        sent = change if self.received is None else self.received(client)[: self.size] + change
+        whole[: self.size] = sent
+        self.trained.deltas[client] = (
             torch.as_tensor(whole, device=kept.device) if isinstance(kept, Tensor) else whole
         )
         norm = two_norm(torch.from_numpy(change))
         finite = bool(np.isfinite(norm) and np.isfinite(whole).all())
-        row = self._trained.rows[self._places[client]]
+        row = self.trained.rows[self.places[client]]
         row[_FINITE] = finite and row[_FINITE] == 1.0
-        exponent = reductions.weighted_exponent(whole, self._heaviest(client)) if finite else 0
+        exponent = reductions.weighted_exponent(whole, self.heaviest(client)) if finite else 0
         for column, value in ((_NORM, norm), (_EXPONENT, exponent)):
             if not np.isnan(row[column]):  # NaN: the reduction keeps it secret
                 row[column] = value

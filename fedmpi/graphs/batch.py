@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,33 +14,11 @@ from fedmpi.graphs import pairs
 from fedmpi.graphs.packed import GraphSet, SparseRows, Topology
 from fedmpi.graphs.refinement.quotient import DENSE
 from fedmpi.graphs.refinement.twins import TwinSums
-from fedmpi.graphs.sparse import CsrProduct, RowProduct, csr, fits, ones_csr, transposed, with_self_loops
+from fedmpi.graphs.sparse import RowProduct, csr, fits, linear, product, transposed, with_self_loops
 
 
-class _SumPool(torch.autograd.Function):
-    """Sum of the rows of each graph; the gradient copies a graph's row to its nodes."""
-
-    @staticmethod
-    def forward(ctx: Any, pooling: Tensor, graph_of_node: Tensor, x: Tensor) -> Tensor:
-        ctx.graph_of_node = graph_of_node
-        return pooling @ x
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, gradients[0].index_select(0, ctx.graph_of_node)
-
-
-class _SpreadGraphs(torch.autograd.Function):
-    """A graph's row for each of its nodes; the gradient sums over the nodes of each graph."""
-
-    @staticmethod
-    def forward(ctx: Any, pooling: Tensor, graph_of_node: Tensor, values: Tensor) -> Tensor:
-        ctx.pooling = pooling
-        return values.index_select(0, graph_of_node)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.pooling @ gradients[0].contiguous()
+def _ones(columns: np.ndarray) -> np.ndarray:
+    return np.ones(len(columns), np.float32)
 
 
 def _features(graphs: GraphSet) -> Tensor:
@@ -159,8 +136,7 @@ class Batch:
             return layer(self.x)  # type: ignore[no-any-return]
         if self._compiles(layer.weight.T):
             return self._word_product(layer.weight.T) + layer.bias
-        product: Tensor = CsrProduct.apply(*self._words, layer.weight.T)  # type: ignore[no-untyped-call]
-        return product + layer.bias
+        return product(*self._words, layer.weight.T) + layer.bias
 
     def read(self, x: Tensor, pooling: str) -> Tensor:
         """Return what the head sees of each example, [n, h].
@@ -213,19 +189,22 @@ class Batch:
 
     @cached_property
     def _neighbourhood(self) -> tuple[Tensor, Tensor]:
-        return self._with_transpose(*self.closed)
+        return self._with_transpose(*self.closed, _ones(self.closed[1]))
 
-    def _with_transpose(self, row_ptr: np.ndarray, columns: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return the matrix with ones at these places, and its transpose."""
-        forward = ones_csr(row_ptr, columns, self.topology.num_nodes)
-        pointers, rows, _ = transposed(row_ptr, columns)
-        backward = ones_csr(pointers, rows, self.topology.num_nodes)
-        return forward.to(self.x.device), backward.to(self.x.device)
+    def _with_transpose(
+        self, row_ptr: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> tuple[Tensor, Tensor]:
+        """Return a matrix of nodes by nodes, and its transpose, on the device."""
+        pointers, rows, order = transposed(row_ptr, columns)
+        device, width = self.x.device, self.topology.num_nodes
+        backward = csr(pointers, rows, values[order], width)
+        return csr(row_ptr, columns, values, width).to(device), backward.to(device)
 
     @cached_property
     def _pooling(self) -> Tensor:
         num_nodes = self.topology.num_nodes
-        return ones_csr(self.topology.graph_ptr, np.arange(num_nodes), num_nodes).to(self.x.device)
+        nodes = np.arange(num_nodes)
+        return csr(self.topology.graph_ptr, nodes, _ones(nodes), num_nodes).to(self.x.device)
 
     @cached_property
     def graph_of_node(self) -> Tensor:
@@ -244,8 +223,7 @@ class Batch:
         """Return ``(A + I) x``, [N, h]: each node's sum over its neighbours and itself."""
         if self._compiles(x):
             return self._sums(x)
-        matrix, transpose = self._neighbourhood
-        return CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
+        return product(*self._neighbourhood, x)
 
     def _compiles(self, x: Tensor) -> bool:
         """Whether products with a matrix of such rows are compiled: where examples are nodes or pairs."""
@@ -253,7 +231,7 @@ class Batch:
 
     @cached_property
     def _sums(self) -> RowProduct:
-        return self._rows(*self.closed, np.ones(len(self.closed[1]), np.float32))
+        return self._rows(*self.closed, _ones(self.closed[1]))
 
     @cached_property
     def _normalised_sums(self) -> RowProduct:
@@ -276,7 +254,13 @@ class Batch:
 
     def sum_graphs(self, x: Tensor) -> Tensor:
         """Return the sum over the nodes of each graph, [B, h]."""
-        return _SumPool.apply(self._pooling, self.graph_of_node, x)  # type: ignore[no-any-return, no-untyped-call]
+        return linear(self._pooled, self._spread, x)
+
+    def _pooled(self, x: Tensor) -> Tensor:
+        return self._pooling @ x
+
+    def _spread(self, values: Tensor) -> Tensor:
+        return values.index_select(0, self.graph_of_node)
 
     def mean_graphs(self, x: Tensor) -> Tensor:
         """Return the mean over the nodes of each graph, [B, h]."""
@@ -335,12 +319,13 @@ class Batch:
         """Return the mean over each node's neighbours without itself, 0 where it has none, [N, h]."""
         if self._compiles(x):
             return self._means(x)
-        return CsrProduct.apply(*self._open, x) * self._inverse_degrees  # type: ignore[no-any-return, no-untyped-call]
+        return product(*self._open, x) * self._inverse_degrees
 
     @cached_property
     def _open(self) -> tuple[Tensor, Tensor]:
         """A and its transpose."""
-        return self._with_transpose(np.asarray(self.topology.row_ptr), np.asarray(self.topology.columns))
+        row_ptr, columns = np.asarray(self.topology.row_ptr), np.asarray(self.topology.columns)
+        return self._with_transpose(row_ptr, columns, _ones(columns))
 
     @cached_property
     def _inverse_degrees(self) -> Tensor:
@@ -351,4 +336,4 @@ class Batch:
 
     def spread_graphs(self, values: Tensor) -> Tensor:
         """Return each node's graph's row of `values` [B, h], [N, h]."""
-        return _SpreadGraphs.apply(self._pooling, self.graph_of_node, values)  # type: ignore[no-any-return, no-untyped-call]
+        return linear(self._spread, self._pooled, values)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
-from fedmpi.graphs.packed import Int, Topology, gather_ranges, pointers
+from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,6 +29,10 @@ _ENTRIES_AT_ONCE = 1 << 21
 
 _DECIMALS = 12
 """Entries are rounded so: those equal by symmetry differ in their last bits, and would be dropped apart."""
+
+
+_LARGEST_PART = 256
+"""Graphs encoded at a time without gradients; bounds memory."""
 
 
 class DiffusionOptions(Options):
@@ -96,6 +100,30 @@ class WeightedTopology:
         lengths = np.diff(self.topology.row_ptr)[nodes]
         edges = gather_ranges(np.asarray(self.topology.row_ptr[nodes], np.int64), lengths)
         return WeightedTopology(self.topology.take(graphs), np.asarray(self.weights)[edges])
+
+
+@dataclass(frozen=True)
+class ViewedGraphs:
+    """A client's graphs and their diffused view, where the objective has one."""
+
+    graphs: GraphSet
+    diffused: WeightedTopology | None
+
+    @property
+    def plain(self) -> ViewedGraphs:
+        """The same graphs without their view."""
+        return ViewedGraphs(self.graphs, None)
+
+    def take(self, numbers: Int) -> ViewedGraphs:
+        """Return the given graphs, packed anew."""
+        diffused = None if self.diffused is None else self.diffused.take(numbers)
+        return ViewedGraphs(self.graphs.take(numbers), diffused)
+
+    def parts(self) -> Iterator[ViewedGraphs]:
+        """Yield all graphs, some at a time."""
+        everything = np.arange(self.graphs.num_graphs)
+        for cut in range(0, len(everything), _LARGEST_PART):
+            yield self.take(everything[cut : cut + _LARGEST_PART])
 
 
 def diffuse(topology: Topology, options: DiffusionOptions) -> WeightedTopology:

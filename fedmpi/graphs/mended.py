@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedmpi.graphs.induced import induced
 from fedmpi.graphs.packed import (
     Float,
     GraphSet,
@@ -15,6 +14,7 @@ from fedmpi.graphs.packed import (
     Topology,
     dense,
     gather_ranges,
+    induced,
     pointers,
     sparse,
 )

@@ -9,28 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.graphs import simd
 from fedmpi.graphs.jit import compiled
-from fedmpi.graphs.simd import (
-    MIDDLE,
-    NARROW,
-    ROWS,
-    WIDE,
-    column_middle,
-    column_narrow,
-    column_wide,
-    columns_middle,
-    columns_narrow,
-    columns_wide,
-    gather_middle,
-    gather_narrow,
-    gather_wide,
-    row_middle,
-    row_narrow,
-    row_wide,
-    rows_middle,
-    rows_narrow,
-    rows_wide,
-)
+from fedmpi.graphs.simd import MIDDLE, NARROW, ROWS, WIDE
 
 TILE = 64
 """Rows worked on together: three tiles of 64 columns fit into 48 KiB."""
@@ -63,24 +44,24 @@ def rows_times(a: Floats, first: int, count: int, b: Floats, out: Floats, out_fi
     for i in range(0, count - count % ROWS, ROWS):
         at, to, j = (first + i) * depth, (out_first + i) * stride, 0
         while j + WIDE <= width:
-            rows_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
+            simd.rows_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += WIDE
         if j + MIDDLE <= width:
-            rows_middle(a, at, depth, b, j, width, out, to + j, stride, depth)
+            simd.rows_middle(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += MIDDLE
         while j < width:
-            rows_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
+            simd.rows_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += NARROW
     for i in range(count - count % ROWS, count):
         at, to, j = (first + i) * depth, (out_first + i) * stride, 0
         while j + WIDE <= width:
-            row_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
+            simd.row_wide(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += WIDE
         if j + MIDDLE <= width:
-            row_middle(a, at, depth, b, j, width, out, to + j, stride, depth)
+            simd.row_middle(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += MIDDLE
         while j < width:
-            row_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
+            simd.row_narrow(a, at, depth, b, j, width, out, to + j, stride, depth)
             j += NARROW
 
 
@@ -103,24 +84,24 @@ def add_transposed_times(a: Floats, first: int, count: int, b: Floats, b_first: 
     for i in range(0, columns - columns % ROWS, ROWS):
         j = 0
         while j + WIDE <= width:
-            columns_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            simd.columns_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += WIDE
         if j + MIDDLE <= width:
-            columns_middle(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            simd.columns_middle(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += MIDDLE
         while j < width:
-            columns_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            simd.columns_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += NARROW
     for i in range(columns - columns % ROWS, columns):
         j = 0
         while j + WIDE <= width:
-            column_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            simd.column_wide(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += WIDE
         if j + MIDDLE <= width:
-            column_middle(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            simd.column_middle(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += MIDDLE
         while j < width:
-            column_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
+            simd.column_narrow(a, start + i, columns, b, other + j, width, out, i * width + j, width, count)
             j += NARROW
 
 
@@ -153,13 +134,13 @@ def combine(
             continue
         j = 0
         while j + WIDE <= width:
-            gather_wide(weights, columns, start, x, j, width, out, at + j, entries)
+            simd.gather_wide(weights, columns, start, x, j, width, out, at + j, entries)
             j += WIDE
         if j + MIDDLE <= width:
-            gather_middle(weights, columns, start, x, j, width, out, at + j, entries)
+            simd.gather_middle(weights, columns, start, x, j, width, out, at + j, entries)
             j += MIDDLE
         while j < width:
-            gather_narrow(weights, columns, start, x, j, width, out, at + j, entries)
+            simd.gather_narrow(weights, columns, start, x, j, width, out, at + j, entries)
             j += NARROW
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,26 +17,35 @@ from fedmpi.graphs.simd import NARROW
 
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
 
+Rows = Callable[[Tensor], Tensor]
+"""Maps rows to rows."""
 
-class CsrProduct(torch.autograd.Function):
-    """``A @ x`` with the transpose at hand for the gradient."""
 
+class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
-        """Return ``matrix @ x``.
-
-        Parameters
-        ----------
-        matrix, transpose : torch sparse CSR [n, p], [p, n]
-        x : float32 [p, m]
-        """
-        ctx.transpose = transpose
-        return matrix @ x
+    def forward(ctx: Any, there: Rows, back: Rows, x: Tensor) -> Tensor:
+        ctx.back = back
+        return there(x)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        """Multiply by the transpose."""
-        return None, None, ctx.transpose @ gradients[0].contiguous()
+        return None, None, ctx.back(gradients[0].contiguous())
+
+
+def linear(there: Rows, back: Rows, x: Tensor) -> Tensor:
+    """Return ``there(x)``, a linear map of rows whose transpose is at hand for the gradient, `back`."""
+    return _Linear.apply(there, back, x)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def product(matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
+    """Return ``matrix @ x``, [n, m].
+
+    Parameters
+    ----------
+    matrix, transpose : torch sparse CSR [n, p], [p, n]
+    x : float32 [p, m]
+    """
+    return linear(lambda rows: matrix @ rows, lambda rows: transpose @ rows, x)
 
 
 class RowProduct:
@@ -63,18 +73,7 @@ class RowProduct:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the product with x [p, m], m as `fits` says."""
-        return _RowProduct.apply(self, x)  # type: ignore[no-any-return, no-untyped-call]
-
-
-class _RowProduct(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, product: RowProduct, x: Tensor) -> Tensor:
-        ctx.product = product
-        return _multiply(product.forward, x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, _multiply(ctx.product.backward, gradients[0])
+        return linear(partial(_multiply, self.forward), partial(_multiply, self.backward), x)
 
 
 def _multiply(matrix: tuple[np.ndarray, np.ndarray, np.ndarray], x: Tensor) -> Tensor:
@@ -93,11 +92,6 @@ def warm_up() -> None:
     """Compile the product, or take it from the cache."""
     one = (np.array([0, 1]), np.array([0]), np.ones(1))
     RowProduct(one, one)(torch.ones(1, NARROW))
-
-
-def ones_csr(pointers: np.ndarray, columns: np.ndarray, width: int) -> Tensor:
-    """Return the matrix with ones at the given places, [rows, width]."""
-    return csr(pointers, columns, np.ones(len(columns), np.float32), width)
 
 
 def csr(pointers: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.diffusion import WeightedTopology
-from fedmpi.graphs.sparse import CsrProduct, csr, transposed
+from fedmpi.graphs.sparse import product
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,14 @@ class WeightedBatch(Batch):
     def _neighbourhood(self) -> tuple[Tensor, Tensor]:
         row_ptr, columns = self.closed
         ones = np.ones(self.topology.num_nodes, np.float32)
-        return self._both(row_ptr, columns, np.insert(self.weights, self.topology.row_ptr[1:], ones))
+        return self._with_transpose(
+            row_ptr, columns, np.insert(self.weights, self.topology.row_ptr[1:], ones)
+        )
 
     @cached_property
     def _matrix(self) -> tuple[Tensor, Tensor]:
-        return self._both(self.topology.row_ptr, self.topology.columns, self.weights)
-
-    def _both(self, row_ptr: np.ndarray, columns: np.ndarray, weights: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return a matrix and its transpose on the device."""
-        num_nodes = self.topology.num_nodes
-        pointers, rows, order = transposed(row_ptr, columns)
-        matrices = csr(row_ptr, columns, weights, num_nodes), csr(pointers, rows, weights[order], num_nodes)
-        return matrices[0].to(self.x.device), matrices[1].to(self.x.device)
+        return self._with_transpose(self.topology.row_ptr, self.topology.columns, self.weights)
 
     def spread(self, x: Tensor) -> Tensor:
         """Return ``S x``, [N, h]; `sum_neighbourhood` is ``(S + I) x``."""
-        matrix, transpose = self._matrix
-        return CsrProduct.apply(matrix, transpose, x)  # type: ignore[no-any-return, no-untyped-call]
+        return product(*self._matrix, x)

@@ -12,8 +12,14 @@ import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
-from fedmpi.heterogeneity.distances import FEATURES, STRUCTURE, Measure, WalkOptions, spread
-from fedmpi.heterogeneity.linked import similarity_histograms
+from fedmpi.heterogeneity.distances import (
+    FEATURES,
+    STRUCTURE,
+    Measure,
+    WalkOptions,
+    similarity_histograms,
+    spread,
+)
 from fedmpi.heterogeneity.pairs import Pairs
 from fedmpi.heterogeneity.streams import Draw, stream
 from fedmpi.heterogeneity.walks import embed
@@ -136,7 +142,7 @@ def client_tables(
     options : WalkOptions, optional
         The walks; their seed is also that of drawn pairs.
     features : str
-        One of `fedmpi.datasets.feature_kinds.FEATURES`.
+        One of `fedmpi.datasets.options.FEATURES`.
     """
     options = options or WalkOptions()
     walks = [embed(raw.topology, options.length, options.seed, options.walks) for raw in raws]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from fedmpi.datasets.features import build
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
-from fedmpi.heterogeneity.linked import similarity_histograms
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.heterogeneity.pairs import Pairs
 from fedmpi.heterogeneity.streams import Draw, stream
+from fedmpi.heterogeneity.structure import graph_of_node, undirected
 from fedmpi.heterogeneity.walks import embed
 
 Float = npt.NDArray[np.float64]
@@ -21,6 +25,11 @@ Int = npt.NDArray[np.int64]
 
 MOST_PAIRS = 1_000_000
 """Where there are more pairs, so many are drawn, with replacement."""
+
+BINS = 20
+"""Equal bins on [0, 1]; the last one holds 1."""
+
+_NODES_AT_ONCE = 20_000
 
 _PAIRS_AT_ONCE = 1 << 16
 _LONGEST_WALK = 7
@@ -181,3 +190,46 @@ def _values(rows: Float, pairs: Pairs, numbers: Int) -> Float:
         one, other = pairs.at(numbers[part])
         values[part] = divergence(rows[one], rows[other])
     return values
+
+
+def similarity_histograms(raw: RawGraphs, features: str = "original") -> Float:
+    """Return the share of each graph's edges in each bin of cosine similarity.
+
+    By default features are the "original" ones: one-hot node labels, or one-hot degrees in sets that
+    have neither labels nor attributes, so that a similarity is 0 or 1. A negative similarity (of
+    attributes) counts as 0, and so does one with a zero vector.
+
+    Parameters
+    ----------
+    raw : RawGraphs
+        The dataset.
+    features : str
+        One of `fedmpi.datasets.options.FEATURES`.
+
+    Returns
+    -------
+    float64 [G, BINS]
+        Rows add up to 1; a row of NaN for a graph without edges.
+    """
+    part = np.asarray(raw.topology.graph_ptr[1:]) // _NODES_AT_ONCE
+    bounds = [0, *(np.flatnonzero(np.diff(part)) + 1), raw.num_graphs]
+    rows = [
+        _histograms(build(raw, np.arange(first, last), features))
+        for first, last in itertools.pairwise(bounds)
+    ]
+    return np.concatenate(rows)
+
+
+def _histograms(graphs: GraphSet) -> Float:
+    topology = undirected(graphs.topology)
+    to, of = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr)), topology.columns
+    norms = np.linalg.norm(graphs.features, axis=1, keepdims=True)
+    unit = sparse.csr_array(graphs.features / np.where(norms > 0, norms, 1), dtype=np.float64)
+    similarity = np.asarray(unit[to].multiply(unit[of]).sum(axis=1))
+    slack = 1e-6  # float32 features: a vector's similarity to itself may fall just short of its bin
+    bins = np.clip(np.floor(similarity * BINS + slack), 0, BINS - 1).astype(np.int64)
+    cells = graph_of_node(topology)[to] * BINS + bins
+    counts = np.bincount(cells, minlength=graphs.num_graphs * BINS).reshape(-1, BINS)
+    totals = counts.sum(axis=1, keepdims=True)
+    shares: Float = np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
+    return shares

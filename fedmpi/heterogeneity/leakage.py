@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.packed import Topology
 from fedmpi.heterogeneity.structure import adjacency, graph_of_node
 from fedmpi.seeds import mixed
+
+if TYPE_CHECKING:
+    from fedmpi.partition.partition import ClientSplit
 
 Int = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -23,21 +26,6 @@ DEPTH = 3
 
 _EDGES_AT_ONCE = 1 << 21
 """Directed edges, about, of the graphs worked on together; bounds memory (COLLAB has 24.6 million)."""
-
-
-class Client(Protocol):
-    """What is read of a client: `fedmpi.partition.partition.ClientSplit` has it."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def dataset(self) -> int:
-        """Index of its dataset."""
-
-    def examples(self, raw: RawGraphs, part: str) -> Int:
-        """Return the numbers of its examples of a part, "train" or "test"."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +71,7 @@ class Leakage:
     datasets: tuple[DistinctGraphs, ...]
 
 
-def leakage(held: Sequence[Client], raws: Sequence[RawGraphs]) -> Leakage:
+def leakage(held: Sequence[ClientSplit], raws: Sequence[RawGraphs]) -> Leakage:
     """Return which test examples have a twin in a training set.
 
     Twins are graphs with equal `signatures`, one node in several ego-networks, or edges between the same
@@ -92,7 +80,7 @@ def leakage(held: Sequence[Client], raws: Sequence[RawGraphs]) -> Leakage:
 
     Parameters
     ----------
-    held : sequence of Client
+    held : sequence of ClientSplit
         The clients of a partition.
     raws : sequence of RawGraphs
         Its datasets.
@@ -102,7 +90,7 @@ def leakage(held: Sequence[Client], raws: Sequence[RawGraphs]) -> Leakage:
         salt = 0 if raw.node_labels is None else index + 1
         of_dataset.append(signatures(raw, salt) if raw.places is None else _marks(raw, index + 1))
 
-    def marks_of(client: Client, part: str) -> Words:
+    def marks_of(client: ClientSplit, part: str) -> Words:
         return of_dataset[client.dataset][client.examples(raws[client.dataset], part)]
 
     trained = [np.unique(marks_of(client, "train")) for client in held]

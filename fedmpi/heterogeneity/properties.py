@@ -1,4 +1,4 @@
-"""Properties that real graphs share, beside random graphs of the same size (GCFL, Table 1)."""
+"""Properties that real graphs share, beside random graphs of their size (GCFL, Table 1); sizes (Table 5)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy.typing as npt
 from scipy import sparse, stats
 from scipy.sparse import csgraph
 
+from fedmpi.datasets.features import feature_width, resolve
+from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.packed import Topology
-from fedmpi.heterogeneity.random_graphs import random_counterparts
+from fedmpi.heterogeneity.pairs import triangular
+from fedmpi.heterogeneity.streams import Draw, stream
 from fedmpi.heterogeneity.structure import adjacency, graph_of_node, mean_by_graph
 
 Float = npt.NDArray[np.float64]
@@ -101,19 +104,40 @@ def compare(raw: RawGraphs, seed: int, as_published: bool = False) -> tuple[Comp
     return tuple(_compare(raw.name, name, getattr(real, name), getattr(random, name)) for name in PROPERTIES)
 
 
+def random_counterparts(topology: Topology, seed: int, exact_edges: bool = True) -> Topology:
+    """Return for each graph a random one of its size.
+
+    Graph ``g`` of the result depends on the seed, ``g`` and its numbers of nodes and edges only.
+
+    Parameters
+    ----------
+    topology : Topology
+        Graphs, taken as undirected.
+    seed : int
+        Seed of the draws.
+    exact_edges : bool
+        G(n, m): uniform among the graphs with the same numbers of nodes and edges. Else G(n, p):
+        each pair is linked with the same chance, so that the number of edges is equal on average.
+    """
+    degrees = np.diff(adjacency(topology).indptr)
+    sizes = np.diff(topology.graph_ptr)
+    lower, upper = [], []
+    for graph, (start, size) in enumerate(zip(topology.graph_ptr[:-1], sizes, strict=True)):
+        edges = int(degrees[start : start + size].sum()) // 2
+        rng = stream(seed, Draw.RANDOM_GRAPHS, graph)
+        possible = int(size) * (int(size) - 1) // 2
+        if not exact_edges and possible:
+            edges = int(rng.binomial(possible, edges / possible))
+        low, high = triangular(rng.choice(possible, edges, replace=False))
+        lower.append(start + low)
+        upper.append(start + high)
+    return undirected(np.concatenate(lower), np.concatenate(upper), np.asarray(topology.graph_ptr))
+
+
 def _compare(dataset: str, name: str, real: Float, random: Float) -> Comparison:
     both = ~np.isnan(real) & ~np.isnan(random)
-    values = {side: _wilcoxon(real[both] - random[both], side) for side in ("greater", "less", "two-sided")}
-    return Comparison(
-        dataset=dataset,
-        property=name,
-        real=_mean(real),
-        random=_mean(random),
-        pairs=int(both.sum()),
-        greater=values["greater"],
-        less=values["less"],
-        two_sided=values["two-sided"],
-    )
+    p_values = (_wilcoxon(real[both] - random[both], side) for side in ("greater", "less", "two-sided"))
+    return Comparison(dataset, name, _mean(real), _mean(random), int(both.sum()), *p_values)
 
 
 def _mean(values: Float) -> float:
@@ -163,14 +187,52 @@ def _largest_components(matrix: sparse.csr_array, topology: Topology) -> tuple[F
 
 def _block(matrix: sparse.csr_array, start: int, end: int) -> sparse.csr_array:
     first, last = matrix.indptr[start], matrix.indptr[end]
-    parts = (
-        matrix.data[first:last],
-        matrix.indices[first:last] - start,
-        matrix.indptr[start : end + 1] - first,
-    )
-    return sparse.csr_array(parts, shape=(end - start, end - start))
+    columns, row_ptr = matrix.indices[first:last] - start, matrix.indptr[start : end + 1] - first
+    return sparse.csr_array((matrix.data[first:last], columns, row_ptr), shape=(end - start, end - start))
 
 
 def _mean_path(block: sparse.csr_array, nodes: npt.NDArray[np.int64]) -> float:
     steps = csgraph.dijkstra(block, directed=False, indices=nodes, unweighted=True)[:, nodes]
     return float(steps.sum() / (len(nodes) * (len(nodes) - 1)))
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sizes of one dataset.
+
+    Attributes
+    ----------
+    name : str
+        The dataset.
+    graphs, classes : int
+        Their numbers.
+    nodes, edges : float
+        Average numbers per graph; an undirected edge counts once.
+    features : str
+        What "original" features mean here: labels, attributes or degree.
+    feature_width : int
+        Columns of these features.
+    """
+
+    name: str
+    graphs: int
+    nodes: float
+    edges: float
+    classes: int
+    features: str
+    feature_width: int
+
+
+def statistics(raw: RawGraphs) -> Statistics:
+    """Return the sizes of a dataset, counted from its graphs."""
+    topology = raw.topology
+    edges = adjacency(topology).nnz // 2
+    return Statistics(
+        name=raw.name,
+        graphs=raw.num_graphs,
+        nodes=topology.num_nodes / raw.num_graphs,
+        edges=edges / raw.num_graphs,
+        classes=raw.num_classes,
+        features=resolve(raw, "original"),
+        feature_width=feature_width(raw, "original"),
+    )

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+_PROPERTIES = ("kurtosis", "path_length", "largest_component", "clustering")
+_TABLE_1 = {
+    "PTC_MR": ((2.1535, 2.4424), (3.36, 2.42), (100, 82.68), (0.0095, 0.1201)),
+    "ENZYMES": ((3.0106, 2.8243), (4.44, 2.56), (98.24, 97.69), (0.4516, 0.1425)),
+    "IMDB-BINARY": ((8.9262, 2.2791), (1.48, 1.54), (100, 99.93), (0.9471, 0.5187)),
+    "MSRC_21": ((3.6959, 2.9714), (4.09, 2.81), (100, 99.43), (0.5147, 0.0655)),
+}
+_P_VALUES = {
+    "PTC_MR": ("0.9999", "~0", "~0", "~0"),
+    "ENZYMES": ("0.0027", "~0", "0.2054", "~0"),
+    "IMDB-BINARY": ("~0", "~0", "0.0023", "~0"),
+    "MSRC_21": ("~0", "~0", "~0", "~0"),
+}
 TABLE_1: dict[str, dict[str, tuple[float, float, str]]] = {
-    "PTC_MR": {
-        "kurtosis": (2.1535, 2.4424, "0.9999"),
-        "path_length": (3.36, 2.42, "~0"),
-        "largest_component": (100, 82.68, "~0"),
-        "clustering": (0.0095, 0.1201, "~0"),
-    },
-    "ENZYMES": {
-        "kurtosis": (3.0106, 2.8243, "0.0027"),
-        "path_length": (4.44, 2.56, "~0"),
-        "largest_component": (98.24, 97.69, "0.2054"),
-        "clustering": (0.4516, 0.1425, "~0"),
-    },
-    "IMDB-BINARY": {
-        "kurtosis": (8.9262, 2.2791, "~0"),
-        "path_length": (1.48, 1.54, "~0"),
-        "largest_component": (100, 99.93, "0.0023"),
-        "clustering": (0.9471, 0.5187, "~0"),
-    },
-    "MSRC_21": {
-        "kurtosis": (3.6959, 2.9714, "~0"),
-        "path_length": (4.09, 2.81, "~0"),
-        "largest_component": (100, 99.43, "~0"),
-        "clustering": (0.5147, 0.0655, "~0"),
-    },
+    dataset: {
+        name: (*means, p_value)
+        for name, means, p_value in zip(_PROPERTIES, table, _P_VALUES[dataset], strict=True)
+    }
+    for dataset, table in _TABLE_1.items()
 }
 """Real and random mean and p-value of each property, by dataset."""
 

@@ -19,7 +19,7 @@ from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import Item, num_clients, pace
 from fedmpi.jobs.systems import Model
-from fedmpi.models.flops import GraphCounts
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
 from fedmpi.registry.algorithms import ALGORITHMS
@@ -58,12 +58,10 @@ class Paces:
     """
 
     def __init__(self, items: Iterable[Item], earlier: Iterable[Path] = ()) -> None:
-        self._own: dict[str, tuple[float, int]] = {}
         self._alike: dict[str, list[tuple[float, int]]] = defaultdict(list)
         for item in items:
             if not math.isnan(item.pace):
-                self._own[item.name] = (item.pace, item.ranks)
-                self._alike[_kind(item.case.config())].append(self._own[item.name])
+                self._alike[_kind(item.case.config())].append((item.pace, item.ranks))
         for folder in earlier:
             found = sorted(runs_below(folder))
             if not found:
@@ -84,9 +82,10 @@ class Paces:
         left, case = item.case.rounds - item.rounds, item.case
         workers = min(_workers(case, ranks), num_clients(case))
         start = model.start_seconds + preparation_gflop(case) / workers / model.gflops
-        measured = [self._own[item.name]] if item.name in self._own else self._alike.get(_kind(case.config()))
+        own = not math.isnan(item.pace)
+        measured = [(item.pace, item.ranks)] if own else self._alike.get(_kind(case.config()))
         if measured:
-            origin = "record" if item.name in self._own else "like ones"
+            origin = "record" if own else "like ones"
             paces = sorted(each * _load(case, ranks) / _load(case, then) for each, then in measured)
             return Estimate(start + left * paces[len(paces) // 2], origin)
         gflop = round_gflop(case)

@@ -60,11 +60,6 @@ class Batch:
     at_once: int
     minutes: int
 
-    @property
-    def mode_ranks(self) -> int:
-        """Ranks that the suite's mode says; 0 where it has no mode."""
-        return self.items[0].on
-
     def task_seconds(self) -> list[float]:
         """Return the estimated seconds of each task; NaN where one of its cases is unknown."""
         seconds = [estimate.seconds for estimate in self.estimates]
@@ -167,35 +162,35 @@ def _minutes(batch: Batch, system: System) -> int:
 
 
 def _check(batch: Batch, cuda: bool, system: System) -> None:
-    limits = system.limits
-    if batch.threads > system.node.cores:
-        raise BadInput(f"threads = {batch.threads}, but a node of this system has {system.node.cores} cores")
-    if cuda and not system.node.gpus:
-        raise BadInput('device = "cuda", but this system has no GPUs (node.gpus): choose another --system')
-    if batch.nodes > limits.nodes:
-        raise BadInput(
-            f"{batch.ranks} ranks x {batch.threads} threads take {batch.nodes} nodes of {system.node.cores} "
-            f"cores, the system allows {limits.nodes} (limits.nodes): give fewer by --ranks"
-        )
-    if batch.minutes > limits.minutes:
-        raise BadInput(
-            f"--minutes {batch.minutes}: the system allows {limits.minutes} (limits.minutes); a task that "
-            "runs out of time is continued by itself"
-        )
-    if batch.tasks > limits.tasks:
-        raise BadInput(
-            f"--tasks {batch.tasks}: the system allows arrays of {limits.tasks} tasks (limits.tasks)"
-        )
-    _check_attempts(batch, system)
-
-
-def _check_attempts(batch: Batch, system: System) -> None:
-    """Refuse a task that would not end within all the attempts that it may have."""
-    attempts = system.limits.requeues + 1
+    limits, cores, attempts = system.limits, system.node.cores, system.limits.requeues + 1
     known = [seconds for seconds in batch.task_seconds() if not math.isnan(seconds)]
     longest = max(known, default=0.0) / 60
-    if longest > attempts * batch.minutes:
-        raise BadInput(
+    refusals = (
+        (batch.threads > cores, f"threads = {batch.threads}, but a node of this system has {cores} cores"),
+        (
+            cuda and not system.node.gpus,
+            'device = "cuda", but this system has no GPUs (node.gpus): choose another --system',
+        ),
+        (
+            batch.nodes > limits.nodes,
+            f"{batch.ranks} ranks x {batch.threads} threads take {batch.nodes} nodes of {cores} cores, the "
+            f"system allows {limits.nodes} (limits.nodes): give fewer by --ranks",
+        ),
+        (
+            batch.minutes > limits.minutes,
+            f"--minutes {batch.minutes}: the system allows {limits.minutes} (limits.minutes); a task that "
+            "runs out of time is continued by itself",
+        ),
+        (
+            batch.tasks > limits.tasks,
+            f"--tasks {batch.tasks}: the system allows arrays of {limits.tasks} tasks (limits.tasks)",
+        ),
+        (  # it would not end within all the attempts that it may have
+            longest > attempts * batch.minutes,
             f"a task takes about {longest:.0f} minutes, longer than {attempts} attempts of {batch.minutes} "
-            "minutes (limits.requeues): give more --tasks, more --ranks or a longer limit"
-        )
+            "minutes (limits.requeues): give more --tasks, more --ranks or a longer limit",
+        ),
+    )
+    for wrong, line in refusals:
+        if wrong:
+            raise BadInput(line)

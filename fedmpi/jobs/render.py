@@ -14,10 +14,9 @@ from fedmpi.comm import launch
 from fedmpi.config import modes
 from fedmpi.datasets.names import family_of
 from fedmpi.errors import BadInput
-from fedmpi.jobs import files
 from fedmpi.jobs.cases import datasets
 from fedmpi.jobs.plan import Batch, Plan
-from fedmpi.jobs.systems import GPUS, System
+from fedmpi.jobs.systems import GPUS, System, folder
 
 TEMPLATES = ("sweep", "cpu", "gpu", "container")
 """What a suite can be rendered as: an array of its cases, or one job for all of them."""
@@ -174,7 +173,7 @@ def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) 
         # folders below that of prepared data
         "prepared": [family_of(name).prepared_in(name) for name in datasets(batch.items)],
         "list": str(order.folder / list_name(batch)),
-        "root": str(modes.place(order.root, batch.mode_ranks)),
+        "root": str(modes.place(order.root, batch.items[0].on)),
     }
 
 
@@ -185,7 +184,7 @@ def job_name(suite: str) -> str:
 
 def _fill(template: str, script: Script, system: System) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(files.folder("templates")),
+        loader=jinja2.FileSystemLoader(folder("templates")),
         undefined=jinja2.StrictUndefined,
         comment_start_string="<#",  # bash has a use for jinja's own: ${#names[@]}
         comment_end_string="#>",

@@ -44,10 +44,6 @@ REASONS = {
 """What ended a task, by Slurm's state."""
 
 
-class NoAnswer(BadInput):
-    """Slurm is there and does not answer, or not now."""
-
-
 @dataclass(frozen=True)
 class Task:
     """A task of an array, or a single job (`index` -1), as the queue has it.
@@ -85,9 +81,7 @@ def _run(
     Raises
     ------
     BadInput
-        It is not installed.
-    NoAnswer
-        It takes longer than a minute.
+        It is not installed, or takes longer than a minute.
     """
     if shutil.which(arguments[0]) is None:
         raise BadInput(
@@ -106,18 +100,13 @@ def _run(
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise NoAnswer(f"{arguments[0]} does not answer within {_ANSWER_S:.0f} s; try again") from error
+        raise BadInput(f"{arguments[0]} does not answer within {_ANSWER_S:.0f} s; try again") from error
 
 
 def _message(done: subprocess.CompletedProcess[str]) -> str:
     """Return what a command says, in one line."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     return "; ".join(lines) or f"exit code {done.returncode}"
-
-
-def is_transient(message: str) -> bool:
-    """Return whether an error is one of those that pass by themselves."""
-    return any(text in message for text in _TRANSIENT)
 
 
 def submit(script: Path, *, name: str, options: Sequence[str] = ()) -> str:
@@ -138,7 +127,7 @@ def submit(script: Path, *, name: str, options: Sequence[str] = ()) -> str:
         if done.returncode == 0:
             return done.stdout.strip().splitlines()[-1].partition(";")[0]
         message = _message(done)
-        if wait is None or not is_transient(message):
+        if wait is None or not any(text in message for text in _TRANSIENT):
             raise _refusal(script, message)
         time.sleep(wait)
         if found := {task.job for task in queue(names=[name])}:
@@ -176,14 +165,14 @@ def queue(*, jobs: Sequence[str] = (), names: Sequence[str] = ()) -> list[Task]:
 
     Raises
     ------
-    NoAnswer
+    BadInput
         The queue does not answer.
     """
     chosen = [f"--name={','.join(names)}"] if names else []
     command = ["squeue", "-hra", "-t", "all", "-u", str(os.getuid()), *chosen, "-o", "%F|%K|%T|%r"]
     done = _run(command)
     if done.returncode != 0:
-        raise NoAnswer(f"the queue does not answer: {_message(done)}")
+        raise BadInput(f"the queue does not answer: {_message(done)}")
     tasks = []
     for line in done.stdout.splitlines():
         job, index, state, reason = line.split("|", 3)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from fedmpi.clock import utc_stamp
 from fedmpi.config.documents import load_json
@@ -79,15 +79,7 @@ class Submission:
         return more
 
 
-class _Stored(BaseModel):
-    """What ``submission.json`` holds."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    version: Literal[1]
-    time: str
-    request: Request
-    jobs: tuple[Job, ...]
+_STORED = TypeAdapter(Submission)
 
 
 def earlier(root: Path) -> list[Submission]:
@@ -112,11 +104,10 @@ def _load(path: Path) -> Submission:
     if isinstance(version, int) and version > _VERSION:
         raise BadInput(f"{path}: of version {version}, this fedmpi reads {_VERSION}; update fedmpi")
     try:
-        stored = _Stored.model_validate(value)
+        return _STORED.validate_python({**value, "folder": path.parent})
     except ValidationError as error:
         place = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise BadInput(f"{path}: damaged ({place}); move the folder {path.parent} away") from error
-    return Submission(path.parent, stored.request, stored.time, stored.jobs)
 
 
 def new_folder(root: Path) -> Path:

@@ -12,10 +12,15 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+import fedmpi
 from fedmpi.config.documents import load_toml
 from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
-from fedmpi.jobs import files
+from fedmpi.registry.check import explain
+
+_PACKAGE = Path(fedmpi.__file__).parent
+_ROOTS = (_PACKAGE / "job_scripts", _PACKAGE.parent / "jobs")
+"""Where job scripts, templates and systems are: in the installed package, or in the checkout."""
 
 _ENVIRONMENT_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 GPUS = "{gpus}"
@@ -129,9 +134,14 @@ class System(_Table):
     model: Model = Model()
 
 
+def folder(name: str) -> Path:
+    """Return ``systems`` or ``templates`` of what travels with the package."""
+    return next(path for root in _ROOTS if (path := root / name).is_dir())
+
+
 def known() -> dict[str, Path]:
     """Return the systems that come with fedmpi by name."""
-    return {path.stem: path for path in sorted(files.folder("systems").glob("*.toml"))}
+    return {path.stem: path for path in sorted(folder("systems").glob("*.toml"))}
 
 
 def load(name: str) -> System:
@@ -151,7 +161,9 @@ def load(name: str) -> System:
     try:
         system = System.model_validate(load_toml(path, "system"))
     except ValidationError as error:
-        raise BadInput(f"{path}: {_explain(error)}") from error
+        detail = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        key = ".".join(map(str, detail["loc"]))
+        raise BadInput(f"{path}: {key}: {explain(System, detail, key)}") from error
     for option in (*system.request.options, system.node.gpu_option):
         if not _OPTION.match(option):
             raise BadInput(f"{path}: {option!r} is no option of sbatch: it begins with a dash")
@@ -175,19 +187,3 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     return {(): "[]"}.get(value, str(value)) if isinstance(value, tuple) else str(value)
-
-
-def _explain(error: ValidationError) -> str:
-    """Return the first thing that is wrong: where, and what would be right."""
-    detail = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    place = [str(part) for part in detail["loc"]]
-    if detail["type"] == "extra_forbidden":
-        table: type[BaseModel] = System
-        for part in place[:-1]:
-            inner = table.model_fields[part].annotation
-            assert isinstance(inner, type) and issubclass(inner, BaseModel)
-            table = inner
-        names = list(table.model_fields)
-        return f"{'.'.join(place)}: unknown key{closest(place[-1], names)} (known: {', '.join(names)})"
-    given = "" if detail["type"] == "missing" else f" (got {detail['input']!r})"
-    return f"{'.'.join(place)}: {detail['msg'][0].lower()}{detail['msg'][1:]}{given}"

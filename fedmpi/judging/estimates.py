@@ -1,8 +1,9 @@
-"""Means of independent values, such as those of seeds, with their errors, intervals and tails."""
+"""Means of independent values, such as those of seeds: errors, intervals, tails, p-values of several."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,6 +155,28 @@ def estimate(values: npt.ArrayLike) -> Estimate:
     if count < 2:
         return Estimate(float(given[0]) if count else math.nan, count=count)
     return Estimate(float(given.mean()), float(given.std(ddof=1)) / math.sqrt(count), count, count - 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number (Holm 1979).
+
+    Rejecting those below a level keeps the chance of even one false rejection
+    among all of them below that level, however they depend on one another.
+    """
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    found = np.empty(len(order))
+    found[order] = np.maximum.accumulate(np.minimum(adjusted, 1.0))
+    return list(found.tolist())
+
+
+def corrected(differences: Sequence[Estimate | None]) -> list[float]:
+    """Return p-values of no difference after Holm over those that tell one; NaN of the others."""
+    p_values = [math.nan if one is None else one.p_value for one in differences]
+    asked = [place for place, p_value in enumerate(p_values) if not math.isnan(p_value)]
+    for place, adjusted in zip(asked, holm([p_values[place] for place in asked]), strict=True):
+        p_values[place] = adjusted
+    return p_values
 
 
 def half_widths(values: Float) -> Float:

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fedmpi.judging.estimates import FEWEST, LEVEL, Estimate
-from fedmpi.judging.families import holm
+from fedmpi.judging.estimates import FEWEST, LEVEL, Estimate, holm
 
 CONFIRMED, REFUTED = "confirmed", "refuted"
 NOT_REACHED = "not reached at these settings"
@@ -66,11 +65,6 @@ class Question:
         distance = max(self.low - one.mean, one.mean - self.high)
         return min(1.0, one.tail(distance) + one.tail(distance + self.high - self.low))
 
-    @property
-    def refusal(self) -> str:
-        """The word for a truth that is surely not between them."""
-        return refusal(self.unpublished)
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -108,11 +102,10 @@ def judge(questions: Sequence[Question]) -> list[Judgement]:
     """
     found = [_undecided(question) for question in questions]
     asked = [place for place, question in enumerate(questions) if question.is_decidable]
-    plain = [(questions[place].outside_p, questions[place].inside_p) for place in asked]
-    sure = zip(holm([outside for outside, _ in plain]), holm([inside for _, inside in plain]), strict=True)
-    for place, alone, corrected in zip(asked, plain, sure, strict=True):
-        words = (CONFIRMED, questions[place].refusal, found[place].corrected)
-        found[place] = Judgement(_answer(corrected, words), _answer(alone, words))
+    outside, inside = ([getattr(questions[at], name) for at in asked] for name in ("outside_p", "inside_p"))
+    for place, *p_values in zip(asked, holm(outside), holm(inside), outside, inside, strict=True):
+        words = (CONFIRMED, refusal(questions[place].unpublished), found[place].corrected)
+        found[place] = Judgement(_answer(p_values[:2], words), _answer(p_values[2:], words))
     undecided = [place for place, answer in enumerate(found) if answer.corrected not in (*_SETTLED, NOT_RUN)]
     for place in undecided:
         found[place] = replace(found[place], needed=_needed(questions[place], LEVEL / len(undecided)))
@@ -150,10 +143,8 @@ def refusal(unpublished: str) -> str:
 
 def counts(answers: Sequence[str], refused: str) -> dict[str, int]:
     """Return how many answers are surely not so (in the word given), confirmed, undecided, not run."""
-    known = {word: answers.count(word) for word in (refused, CONFIRMED, DEPENDS)}
-    if not known[DEPENDS]:
-        del known[DEPENDS]
-    nothing = answers.count(NOT_RUN)
+    shown = (refused, CONFIRMED, *[DEPENDS] * (DEPENDS in answers))
+    known, nothing = {word: answers.count(word) for word in shown}, answers.count(NOT_RUN)
     return {**known, "undecided": len(answers) - sum(known.values()) - nothing, NOT_RUN: nothing}
 
 
@@ -177,6 +168,6 @@ def _undecided(question: Question) -> Judgement:
     return Judgement(text, text)
 
 
-def _answer(p_values: tuple[float, float], words: tuple[str, str, str]) -> str:
+def _answer(p_values: Sequence[float], words: tuple[str, str, str]) -> str:
     """Return the word for what is rejected: a truth outside the limits, one between them, neither."""
     return next((word for p, word in zip(p_values, words, strict=False) if p <= LEVEL), words[-1])

@@ -19,6 +19,8 @@ import numpy as np
 from fedmpi.judging.estimates import Float
 
 _NODES = 192
+_rule = lru_cache(np.polynomial.legendre.leggauss)
+"""Nodes and weights of Gauss and Legendre's rule on [-1, 1]."""
 _LOWEST = -8.0
 """In standard deviations: below it no path is followed."""
 _HIGHEST = 8.0
@@ -97,18 +99,12 @@ def _bound(nodes: Float, weights: Float, step: float, wanted: float) -> float:
 
 def _followed(nodes: Float, weights: Float, step: float, lowest: float, bound: float) -> tuple[Float, Float]:
     """Return the paths that go on: values below the bound, with their densities times what they stand for."""
-    places, parts = _rule()
+    places, parts = _rule(_NODES)
     half = (bound - lowest) / 2
     new = lowest + half * (places + 1)
     steps = (new[:, None] - nodes[None, :]) / step
     density = np.exp(-(steps**2) / 2) @ weights / (step * math.sqrt(2 * math.pi))
     return new, density * half * parts
-
-
-@lru_cache(maxsize=1)
-def _rule() -> tuple[Float, Float]:
-    """Return the nodes and weights of Gauss and Legendre's rule on [-1, 1]."""
-    return np.polynomial.legendre.leggauss(_NODES)
 
 
 @dataclass(frozen=True)

@@ -6,69 +6,59 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.products import padded
+from fedmpi.graphs.products import Floats, Ints, padded
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels import attention_loops as kernels
-from fedmpi.kernels.layers import NO_NORMS, identity, matrices_of, places_of, split
-from fedmpi.kernels.linear_map import LinearMap, add_gradients, view
+from fedmpi.kernels.layers import Layer, Layered, identity, matrices_of, places_of, split
+from fedmpi.kernels.linear_map import LinearMap, add_gradients, views
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel, Slot
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
+from fedmpi.models.flat import FlatModel
 
 
 @dataclass(frozen=True)
-class Attended:
-    """Saved for the backward pass: states [p, h], scores [p, 2 H, padded], shares [E, H], output [n, h]."""
+class Attended(Layered):
+    """Saved for the backward pass: states [p, h], scores [p, 2 H, padded], shares [E, H]."""
 
     states: Floats
     scores: Floats
     shares: Floats
-    out: Floats
-    row_of: Ints
 
 
-class FastAttention:
+class FastAttention(Layer):
     """One layer of torch-geometric's GATConv, whose heads stand beside each other.
 
     Parameters
     ----------
     model : FlatModel
-    states : LinearMap
-        Without bias.
-    vectors : sequence of Slot
-        Of receivers and senders, [1, H, h'] each, and the bias [h].
+    name : str
+        Of the layer in the module: a map without bias, vectors of receivers and senders, [1, H, h'] each, and
+        the bias [h].
     slope : float
         Of LeakyReLU below 0.
     scratch : Scratch
     """
 
-    steps = 1
-    norm_flops = NO_NORMS
     keeps_input = True
 
-    def __init__(
-        self, model: FlatModel, states: LinearMap, vectors: Sequence[Slot], slope: float, scratch: Scratch
-    ) -> None:
-        values, gradients = model.parameters.numpy(), model.gradient.numpy()
-        _, heads, part = vectors[0].shape
+    def __init__(self, model: FlatModel, name: str, slope: float, scratch: Scratch) -> None:
+        self._states, self._scratch = LinearMap(model, f"{name}.lin", bias=False), scratch
+        self._maps, self._width = [self._states], self._states.width
+        receiver, sender, bias = (views(model, f"{name}.{part}") for part in ("att_dst", "att_src", "bias"))
+        self._attend, self._attend_gradients = zip(receiver, sender, strict=True)
+        self._bias_values, self._bias_gradient = bias
+        _, heads, part = receiver[0].shape
         self._heads = kernels.Heads(heads, part, np.float32(slope))
-        self._states, self._width, self._scratch = states, states.width, scratch
-        *self._attend, self._bias_values = (view(values, slot) for slot in vectors)
-        *self._attend_gradients, self._bias_gradient = (view(gradients, slot) for slot in vectors)
         self._bias = np.zeros(self._width, np.float32)
         self._scores = np.zeros((padded(2 * heads), self._width), np.float32)
         """Row ``side H + head`` has a head's vector in the head's columns: one product gives all scores."""
 
     def load(self) -> None:
         """Take over the model's parameters."""
-        self._states.load()
+        super().load()
         self._bias[: len(self._bias_values)] = self._bias_values
         for row, columns, side, head in self._blocks():
             self._scores[row, columns] = self._attend[side][0, head]
@@ -116,7 +106,7 @@ class FastAttention:
         self._states.apply(x, states, relu=False)
         products.multiply(states, np.ascontiguousarray(self._scores.T), scores)
         kernels.attend(near, self._heads, states, scores, self._bias, shares, out)
-        return Attended(states, scores, shares, out, row_of)
+        return Attended(out, row_of, states, scores, shares)
 
     def _scores_back(self, scores: Floats, states: Floats, states_gradient: Floats) -> None:
         """Add to the gradients of the attention's vectors and of the states what the scores give."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.products import TILE
+from fedmpi.graphs.products import TILE, Floats, Ints
 from fedmpi.kernels import gin_loops as kernels
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import Floats, Ints
 from fedmpi.kernels import gin_loops as kernels
 from fedmpi.kernels.convolution import entries
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.unsignedinteger]
 
 

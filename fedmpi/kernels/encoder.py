@@ -6,16 +6,14 @@ and passes go over tiles that stay in the cache, as in `fedmpi.kernels.gin`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.products import padded, relu_backward
+from fedmpi.graphs.products import Floats, Ints, padded, relu_backward
 from fedmpi.graphs.refinement.colours import Layer, Rows
 from fedmpi.kernels import encoder_loops as kernels
 from fedmpi.kernels.convolution import Convolved, FastConvolution, entries, multiply
@@ -26,18 +24,12 @@ from fedmpi.models.encoder import Encoding
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinEncoderOptions
 
-Floats = npt.NDArray[np.float32]
-
 _NORM_FLOPS = 10
 """Of a normalisation step per row and column: five sums, weighted by the nodes of a row."""
 
 
-@dataclass(frozen=True)
-class _Done:
-    """What the backward pass needs of a layer."""
-
-    convolved: Convolved
-    normalised: Normalised
+_Done = tuple[Convolved, Normalised]
+"""What the backward pass needs of a layer."""
 
 
 class _Encode(torch.autograd.Function):
@@ -73,14 +65,11 @@ class FastEncoder:
         self, options: GinEncoderOptions, model: FlatModel, scratch: tuple[Scratch, Scratch]
     ) -> None:
         self._options, self._width, self._scratch = options, padded(options.hidden), scratch
-        slots = {slot.name: slot for slot in model.slots}
-
-        def linear(layer: int, name: str) -> LinearMap:
-            prefix = f"conv.{layer}.{name}"
-            return LinearMap(model, slots[f"{prefix}.weight"], slots[f"{prefix}.bias"])
-
         layers = range(options.layers)
-        maps = [(linear(layer, "first"), linear(layer, "second")) for layer in layers]
+        maps = [
+            (LinearMap(model, f"conv.{layer}.first"), LinearMap(model, f"conv.{layer}.second"))
+            for layer in layers
+        ]
         self._convolutions = [
             [FastConvolution(layer, *maps[layer], each, relu=True) for layer in layers] for each in scratch
         ]
@@ -109,8 +98,8 @@ class FastEncoder:
             self._norms[number].load()
             if training:
                 convolved = convolution.apply(layer.sums, x)
-                done.append(_Done(convolved, self._normalise(number, rows, convolved.out)))
-                x = done[-1].normalised.out
+                done.append((convolved, self._normalise(number, rows, convolved.out)))
+                x = done[-1][1].out
             else:
                 x = convolution.evaluate(layer.sums, x)
                 self._norms[number].apply(x, *_every_row(layer), x, x, training=False)
@@ -153,9 +142,10 @@ class FastEncoder:
             if following is not None:
                 line = scratch("line", 1, self._width)
                 kernels.add_sums(*entries(following[0].transposed), following[1], line, gradient)
-            self._norms[number].back(gradient, done[number].normalised)
-            relu_backward(gradient, len(gradient), done[number].convolved.out)
-            back = self._convolutions[rows.weighted][number].back(gradient, done[number].convolved)
+            convolved, normalised = done[number]
+            self._norms[number].back(gradient, normalised)
+            relu_backward(gradient, len(gradient), convolved.out)
+            back = self._convolutions[rows.weighted][number].back(gradient, convolved)
             following = layer.sums, back
 
     def flops(self, rows: Rows, *, training: bool) -> int:
@@ -173,6 +163,6 @@ class FastEncoder:
         return total - identity if training else total
 
 
-def _every_row(layer: Layer) -> tuple[npt.NDArray[np.int32], Parts]:
+def _every_row(layer: Layer) -> tuple[Ints, Parts]:
     count = len(layer.counts)
     return np.arange(count, dtype=np.int32), Parts(layer.counts, np.array([0, count], np.int32))

@@ -43,13 +43,8 @@ class FastFeedForward:
     """
 
     def __init__(self, model: FlatModel, name: str, scratch: Scratch) -> None:
-        slots = {slot.name: slot for slot in model.slots}
-
-        def linear(part: str) -> LinearMap:
-            return LinearMap(model, slots[f"{name}.{part}.weight"], slots[f"{name}.{part}.bias"])
-
-        self._main = [linear(f"main.{number}") for number in range(3)]
-        self._shortcut = linear("shortcut")
+        self._main = [LinearMap(model, f"{name}.main.{number}") for number in range(3)]
+        self._shortcut = LinearMap(model, f"{name}.shortcut")
         self._name, self._scratch = name, scratch
 
     def __call__(self, x: Tensor) -> Tensor:

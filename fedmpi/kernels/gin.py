@@ -10,21 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import Floats, Ints
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels.convolution import Convolved, FastConvolution
-from fedmpi.kernels.layers import matrices_of, places_of
+from fedmpi.kernels.layers import Layer, Layered, matrices_of, places_of
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.norm import Norms, Parts
 from fedmpi.kernels.norm_loops import add_rows
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
 
 _NORM_FLOPS = {"batch": (0, 10), "graph": (4, 10), "layer": (2, 6)}
 """Of a normalisation per row and column, in evaluation and in training: the sums that it takes.
@@ -34,67 +31,49 @@ Those of a batch or graph, five in training, are weighted by the nodes of a row;
 
 
 @dataclass(frozen=True)
-class Convolution:
+class Convolution(Layered):
     """What the backward pass needs of a layer; twin class q's activations are ``out[row_of[q]]``.
 
     Where these are normalised, they come from row ``source[q]`` of the convolution.
     """
 
     convolved: Convolved
-    out: Floats
-    row_of: Ints
     normalised: list[Any]
     source: Ints
 
 
-class FastGin:
+class FastGin(Layer):
     """One GIN layer with the normalisations after it.
 
     Parameters
     ----------
     number : int
         Of the layer.
-    maps : (LinearMap, LinearMap)
-        Of the MLP.
     norms : sequence of str
         Names of the normalisations, in order.
     model : FlatModel
     scratch : Scratch
     """
 
-    steps = 1
-    keeps_input = False
-
-    def __init__(
-        self,
-        number: int,
-        maps: tuple[LinearMap, LinearMap],
-        norms: Sequence[str],
-        model: FlatModel,
-        scratch: Scratch,
-    ) -> None:
-        self._width, self._scratch = maps[0].width, scratch
-        self._convolution = FastConvolution(number, *maps, scratch, relu=not norms)
+    def __init__(self, number: int, norms: Sequence[str], model: FlatModel, scratch: Scratch) -> None:
+        first, second = (LinearMap(model, f"conv.{number}.{name}") for name in ("first", "second"))
+        self._width, self._scratch = first.width, scratch
+        self._convolution = FastConvolution(number, first, second, scratch, relu=not norms)
         self._norms = Norms(tuple(norms), model, number, self._width, scratch) if norms else None
         evaluation, training = (sum(_NORM_FLOPS[name][place] for name in norms) for place in (0, 1))
         self.norm_flops = evaluation, training
-
-    def load(self) -> None:
-        """Take over the model's parameters."""
-        self._convolution.load()
-        if self._norms is not None:
-            self._norms.load()
+        self._maps = [self._convolution, *([self._norms] if self._norms else [])]
 
     def apply(self, number: int, batch: Quotient, x: Floats) -> Convolution:
         """Run the layer in training; where it is normalised it has a row per twin class."""
         source = places_of(number, batch)
         done = self._convolution.apply(matrices_of(number, batch)[0], x)
         if self._norms is None:
-            return Convolution(done, done.out, source, [], source)
+            return Convolution(done.out, source, done, [], source)
         parts = Parts(batch.counts, batch.graph_ptr.astype(np.int32))
         normalised = self._norms.apply(done.out, source, parts)
         own = np.arange(batch.num_rows, dtype=np.int32)
-        return Convolution(done, normalised[-1].out, own, normalised, source)
+        return Convolution(normalised[-1].out, own, done, normalised, source)
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """See `Layer.evaluate`."""

@@ -7,13 +7,13 @@ dropout masks; equal rows are computed once (`fedmpi.graphs.refinement`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from fedmpi.graphs.packed import GraphSet
-from fedmpi.graphs.refinement import weighted as weighted
+from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.graphs.products import Floats
+from fedmpi.graphs.refinement import weighted
 from fedmpi.graphs.refinement.levels import Levels, levels
 from fedmpi.graphs.refinement.quotient import Quotient, quotient
 from fedmpi.kernels.attention import FastAttention
@@ -23,7 +23,7 @@ from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.layers import FastPropagation, FastSums, Layer, Layered, matrices_of
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.messages import FastMessages
-from fedmpi.kernels.pooled_network import EmbeddingTerm, PooledNetwork
+from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
@@ -37,8 +37,6 @@ from fedmpi.models.options import (
 )
 from fedmpi.models.outcome import Outcome
 
-Floats = npt.NDArray[np.float32]
-
 _PREPARED: dict[str, tuple[Callable[[GraphSet], Quotient], Callable[[GraphSet, int], Levels]]] = {
     "gin": (quotient, levels),
     "gcn": (weighted.normalised_quotient, weighted.normalised_levels),
@@ -50,16 +48,11 @@ _PREPARED: dict[str, tuple[Callable[[GraphSet], Quotient], Callable[[GraphSet, i
 """Graphs for training and for evaluation, by the model's name."""
 
 
-@dataclass(frozen=True)
-class _Passed:
-    """What the backward pass needs of a layer: its input, what it kept, what dropout left of its output."""
-
-    x: Floats
-    done: Layered
-    kept: Counts
+_Passed = tuple[Floats, Layered, Counts]
+"""What the backward pass needs of a layer: its input, what it kept, what dropout left of its output."""
 
 
-class FastGraphNetwork(PooledNetwork):
+class FastGraphNetwork(FastNetwork):
     """Kernels of one model shape, bound to the vectors of its `FlatModel`.
 
     Parameters
@@ -77,16 +70,11 @@ class FastGraphNetwork(PooledNetwork):
         super().__init__(options.hidden, model, scratch)
         self._options = options
         self._by_mean = isinstance(options, MessagePassingOptions) and options.pooling == "mean"
-        slots = {slot.name: slot for slot in model.slots}
-        self._inputs = LinearMap(model, slots["pre.weight"], slots["pre.bias"], padded_inputs=False)
+        self._inputs = LinearMap(model, "pre", padded_inputs=False)
         count = 1 if isinstance(options, SgcOptions) else options.layers
         self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
-        post, readout = (
-            LinearMap(model, slots[f"{name}.weight"], slots[f"{name}.bias"]) for name in ("post", "readout")
-        )
-        classes = slots["readout.bias"].shape[0]
-        self._head = FastHead(post, readout, count, classes, self._dropout, scratch)
+        self._head = FastHead(model, count, self._dropout, scratch)
 
     def prepare(self, graphs: GraphSet) -> Quotient:
         """Return graphs as `step` takes them, all or some of them."""
@@ -106,10 +94,10 @@ class FastGraphNetwork(PooledNetwork):
             self._add_term(term, pooled, upstream)
         if means is not None:
             upstream *= means
-        for number, (layer, each) in reversed(list(enumerate(zip(self._layers, passed, strict=True)))):
-            done = each.done
-            gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, each.kept, "out gradient")
-            matrix, upstream = layer.back(number, batch, gradient, each.x, done)
+        for number in reversed(range(len(passed))):
+            x, done, kept = passed[number]
+            gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, kept, "out gradient")
+            matrix, upstream = self._layers[number].back(number, batch, gradient, x, done)
         rows = self._sum(matrix, upstream, "input gradient")
         self._inputs.add_gradients_by_columns(rows, batch.inputs)
         return outcome
@@ -158,7 +146,7 @@ class FastGraphNetwork(PooledNetwork):
             kept = self._dropout.kept(
                 f"kept {number}", streams, number, batch.member_ptr, batch.members, batch.largest_class
             )
-            passed.append(_Passed(x, done, kept))
+            passed.append((x, done, kept))
             into = f"dropped {number}" if layer.keeps_input else "dropped"
             x = self._dropout.apply(done.out, done.row_of, kept, into)
         return passed, x
@@ -175,34 +163,23 @@ def _layer(
     options: GinOptions | MessagePassingOptions, number: int, model: FlatModel, scratch: Scratch
 ) -> Layer:
     """Return the layer of a number, bound to its tensors."""
-    at = f"conv.{number}."
-    slots = {slot.name.removeprefix(at): slot for slot in model.slots if slot.name.startswith(at)}
+    name = f"conv.{number}"
     match options:
         case GinOptions():
-            first, second = (
-                LinearMap(model, slots[f"{name}.weight"], slots[f"{name}.bias"])
-                for name in ("first", "second")
-            )
-            return FastGin(number, (first, second), options.norms, model, scratch)
+            return FastGin(number, options.norms, model, scratch)
         case SageOptions():
-            means = LinearMap(model, slots["lin_l.weight"], slots["lin_l.bias"])
-            return FastSums([means, LinearMap(model, slots["lin_r.weight"], None)], scratch)
+            maps = [LinearMap(model, f"{name}.lin_l"), LinearMap(model, f"{name}.lin_r", bias=False)]
+            return FastSums(maps, scratch)
         case GatOptions():
-            vectors = [slots[name] for name in ("att_dst", "att_src", "bias")]
-            states = LinearMap(model, slots["lin.weight"], None)
-            return FastAttention(model, states, vectors, options.slope, scratch)
+            return FastAttention(model, name, options.slope, scratch)
         case MpnnOptions():
-            messages, updates = (
-                (slots[f"{name}.weight"], slots[f"{name}.bias"]) for name in ("messages", "updates")
-            )
-            return FastMessages(model, messages, updates, scratch)
+            return FastMessages(model, name, scratch)
         case SgcOptions():
-            maps = [LinearMap(model, slots["lin.weight"], slots["lin.bias"])]
-            return FastPropagation(maps, scratch, options.layers)
+            return FastPropagation([LinearMap(model, f"{name}.lin")], scratch, options.layers)
         case _:
-            return FastSums([LinearMap(model, slots["lin.weight"], slots["bias"])], scratch)
+            return FastSums([LinearMap(model, f"{name}.lin", bias=f"{name}.bias")], scratch)
 
 
-def _inverse(sizes: npt.NDArray[np.int64]) -> Floats:
+def _inverse(sizes: Int) -> Floats:
     """Return one over each number of nodes; 1 for graphs without any."""
     return (1 / np.maximum(sizes, 1).astype(np.float32)).astype(np.float32)

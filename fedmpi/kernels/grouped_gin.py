@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from fedmpi.graphs.sparse import linear
 from fedmpi.kernels.grouped_batches import GroupBatch
 from fedmpi.models.dropout import device_keep_bits
 from fedmpi.models.flat import Slot
@@ -25,32 +26,6 @@ from fedmpi.models.options import GinOptions
 
 _CUTS = 8
 """A GPU sums a weight's gradient over nodes in this many pieces at once; a single sum is too slow."""
-
-
-class _Neighbours(torch.autograd.Function):
-    """Sums over closed neighbourhoods, with the transposed bags at hand for the gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, batch: GroupBatch, x: Tensor) -> Tensor:
-        ctx.backward_bags = batch.closed_back
-        return batch.closed.sum(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.backward_bags.sum(gradients[0].contiguous())
-
-
-class _Pooled(torch.autograd.Function):
-    """Sums over the nodes of graphs; a node's gradient is its graph's."""
-
-    @staticmethod
-    def forward(ctx: Any, batch: GroupBatch, x: Tensor) -> Tensor:
-        ctx.graph_of = batch.graph_of
-        return batch.pooling.sum(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, gradients[0].index_select(0, ctx.graph_of)
 
 
 class _Linear(torch.autograd.Function):
@@ -110,10 +85,11 @@ class GroupedGin:
         x = _linear(batch.x, maps[0])
         for layer in range(self._options.layers):
             first, second = maps[1 + 2 * layer : 3 + 2 * layer]
-            summed = _Neighbours.apply(batch, x.flatten(0, 1))  # type: ignore[no-untyped-call]
+            summed = linear(batch.closed.sum, batch.closed_back.sum, x.flatten(0, 1))
             inner = torch.relu(_linear(summed.view(count, nodes, hidden), first))
             x = self._drop(torch.relu(_linear(inner, second)), streams, layer)
-        pooled = _Pooled.apply(batch, x.flatten(0, 1))  # type: ignore[no-untyped-call]
+        graph_of = batch.graph_of
+        pooled = linear(batch.pooling.sum, lambda rows: rows.index_select(0, graph_of), x.flatten(0, 1))
         post = torch.relu(_linear(pooled.view(count, batch.sizes.bags, hidden)[:, :graphs], maps[-2]))
         return _linear(self._drop(post, streams, self._options.layers), maps[-1])
 

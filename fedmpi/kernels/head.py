@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.packed import Int
+from fedmpi.graphs.products import Floats
 from fedmpi.kernels import gin_loops as kernels
 from fedmpi.kernels.dropout import FastDropout
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
-
-Floats = npt.NDArray[np.float32]
 
 
 class FastHead:
@@ -21,25 +21,18 @@ class FastHead:
 
     Parameters
     ----------
-    post, readout : LinearMap
+    model : FlatModel
+        Its maps ``post`` and ``readout``.
     layer : int
         Number of the dropout's stream.
-    classes : int
     dropout : FastDropout
     scratch : Scratch
     """
 
-    def __init__(
-        self,
-        post: LinearMap,
-        readout: LinearMap,
-        layer: int,
-        classes: int,
-        dropout: FastDropout,
-        scratch: Scratch,
-    ) -> None:
-        self._post, self._readout, self._layer, self._classes = post, readout, layer, classes
-        self._dropout, self._scratch, self._width = dropout, scratch, post.width
+    def __init__(self, model: FlatModel, layer: int, dropout: FastDropout, scratch: Scratch) -> None:
+        self._post, self._readout = LinearMap(model, "post"), LinearMap(model, "readout")
+        self._layer, self._classes, self._width = layer, self._readout.outputs, self._post.width
+        self._dropout, self._scratch = dropout, scratch
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -50,9 +43,7 @@ class FastHead:
         """Return the FLOPs of a forward pass; a backward pass takes twice as many."""
         return 2 * graphs * self._width * (self._width + self._readout.width)
 
-    def step(
-        self, pooled: Floats, labels: npt.NDArray[np.int64], streams: DropoutStreams
-    ) -> tuple[Outcome, Floats]:
+    def step(self, pooled: Floats, labels: Int, streams: DropoutStreams) -> tuple[Outcome, Floats]:
         """Run forward and back; return the outcome and the gradient of `pooled`, float32 [B, h]."""
         post, readout, size = self._post, self._readout, len(pooled)
         hidden = self._hidden(pooled)
@@ -73,7 +64,7 @@ class FastHead:
         post.apply_back(upstream, before)
         return outcome, before
 
-    def evaluate(self, pooled: Floats, labels: npt.NDArray[np.int64]) -> Outcome:
+    def evaluate(self, pooled: Floats, labels: Int) -> Outcome:
         """Classify graphs without dropout; labels int64 [B]."""
         logits = self._logits(pooled)
         unused = self._scratch("logits gradient", len(labels), logits.shape[1])
@@ -93,7 +84,7 @@ class FastHead:
         self._post.apply(pooled, hidden, relu=True)
         return hidden
 
-    def _score(self, logits: Floats, labels: npt.NDArray[np.int64], gradient: Floats) -> Outcome:
+    def _score(self, logits: Floats, labels: Int, gradient: Floats) -> Outcome:
         outcome = Outcome(np.empty(len(labels)), np.empty(len(labels), np.uint8))
         kernels.cross_entropy(logits, labels, self._classes, gradient, outcome.losses, outcome.hits)
         return outcome

@@ -7,49 +7,49 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import Floats, Ints
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels.convolution import multiply
-from fedmpi.kernels.linear_map import LinearMap
+from fedmpi.kernels.linear_map import LinearMap, Loaded
 from fedmpi.kernels.norm_loops import add_rows
 from fedmpi.kernels.scratch import Scratch
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
 
+@dataclass(frozen=True)
+class Layered:
+    """What a layer keeps of a forward pass: its output [n, h] after ReLU, with a row per class.
 
-NO_NORMS = (0, 0)
+    Twin class q's row is ``out[row_of[q]]``; `row_of` is int32 [Q].
+    """
 
-
-class Layered(Protocol):
-    """What a layer keeps of a forward pass: its output [n, h] after ReLU, with a row per class."""
-
-    @property
-    def out(self) -> Floats:
-        """Rows; twin class q's is ``out[row_of[q]]``."""
-
-    @property
-    def row_of(self) -> Ints:
-        """Row of each twin class, int32 [Q]."""
+    out: Floats
+    row_of: Ints
 
 
 class Layer(Protocol):
     """One layer of a network, with the maps that a flat model holds."""
 
-    steps: int
+    steps: int = 1
     """Matrices of `Levels` that an evaluation of the layer takes."""
 
-    keeps_input: bool
+    keeps_input: bool = False
     """Whether `back` reads `x`, which otherwise is overwritten before."""
+
+    norm_flops: tuple[int, int] = (0, 0)
+    """FLOPs of its normalisations per row and column, in evaluation and in training."""
+
+    _maps: Sequence[Loaded]
 
     def load(self) -> None:
         """Take over the model's parameters."""
+        for each in self._maps:
+            each.load()
 
     def apply(self, number: int, batch: Quotient, x: Floats) -> Any:
-        """Run the layer in training; `Layered`.
+        """Run the layer in training; returns something `Layered`.
 
         Parameters
         ----------
@@ -59,9 +59,6 @@ class Layer(Protocol):
         x : float32 [m, h]
             What dropout left of the layer before, or the feature rows.
         """
-
-    norm_flops: tuple[int, int]
-    """FLOPs of its normalisations per row and column, in evaluation and in training."""
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """Return the output for rows without dropout, [n, h]; the next layer but one overwrites it.
@@ -124,15 +121,13 @@ def split(matrix: Csr) -> tuple[Csr, Ints]:
 
 
 @dataclass(frozen=True)
-class Summed:
+class Summed(Layered):
     """What a layer of sums keeps; `sums` [parts n, h] are what its maps took, one part for each map."""
 
     sums: Floats
-    out: Floats
-    row_of: Ints
 
 
-class FastSums:
+class FastSums(Layer):
     """Weighted sums, one linear map for each part of them, added: GCN's layer and GraphSAGE's.
 
     Parameters
@@ -141,22 +136,15 @@ class FastSums:
     scratch : Scratch
     """
 
-    steps = 1
-    keeps_input = False
-    norm_flops = NO_NORMS
+    _maps: Sequence[LinearMap]
 
     def __init__(self, maps: Sequence[LinearMap], scratch: Scratch) -> None:
         self._maps, self._width, self._scratch = maps, maps[0].width, scratch
 
-    def load(self) -> None:
-        """Take over the model's parameters."""
-        for each in self._maps:
-            each.load()
-
     def apply(self, number: int, batch: Quotient, x: Floats) -> Summed:
         """Run the layer in training."""
         sums = self._sums(f"sums {number}", matrices_of(number, batch)[0], x)
-        return Summed(sums, self._mapped(f"out {number}", sums), places_of(number, batch))
+        return Summed(self._mapped(f"out {number}", sums), places_of(number, batch), sums)
 
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """Run one or several sums, then the maps. See `Layer.evaluate`."""
@@ -222,11 +210,11 @@ class FastPropagation(FastSums):
         """Run the layer in training; from two sums on it has a row per twin class."""
         sums = self._sums("sums", batch.first, x)
         if self.steps == 1:
-            return Summed(sums, self._mapped("out", sums), batch.first_of)
+            return Summed(self._mapped("out", sums), batch.first_of, sums)
         counts, rows = batch.counts[:, None], sums[batch.first_of]
         for step in range(1, self.steps):
             rows = self._sums(f"propagated {step % 2}", batch.closed, rows * counts)
-        return Summed(rows, self._mapped("out", rows), np.arange(batch.num_rows, dtype=np.int32))
+        return Summed(self._mapped("out", rows), np.arange(batch.num_rows, dtype=np.int32), rows)
 
     def back(
         self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs import products
 from fedmpi.graphs.jit import compiled
-from fedmpi.graphs.products import TILE, padded
+from fedmpi.graphs.products import TILE, Floats, padded
 from fedmpi.kernels.scratch import zeros
-from fedmpi.models.flat import FlatModel, Slot
-
-Floats = npt.NDArray[np.float32]
+from fedmpi.models.flat import FlatModel
 
 
 class Loaded(Protocol):
@@ -32,9 +29,10 @@ class LinearMap:
     Parameters
     ----------
     model : FlatModel
-    weight : Slot
-    bias : Slot, optional
-        Without it the map adds nothing.
+    name : str
+        Of the map in the module.
+    bias : bool or str, optional
+        Whether it has one, or its name where that is not the map's own; without one the map adds nothing.
     columns : slice, optional
         Of the weight: the map of some of the inputs alone.
     padded_inputs : bool, optional
@@ -42,8 +40,8 @@ class LinearMap:
 
     Attributes
     ----------
-    width : int
-        Columns of y, padded.
+    outputs, width : int
+        Columns of y, and padded.
     weight, weight_gradient : float32 [width, in]
     transposed : float32 [in, width]
     bias, bias_gradient : float32 [width]
@@ -52,23 +50,23 @@ class LinearMap:
     def __init__(
         self,
         model: FlatModel,
-        weight: Slot,
-        bias: Slot | None,
+        name: str,
         *,
+        bias: bool | str = True,
         columns: slice = slice(None),
         padded_inputs: bool = True,
     ) -> None:
-        values, gradients = model.parameters.numpy(), model.gradient.numpy()
-        self._weight = view(values, weight)[:, columns]
-        outputs, inputs = self._weight.shape
+        self._weight, weight_gradient = (part[:, columns] for part in views(model, f"{name}.weight"))
+        self.outputs, inputs = self._weight.shape
+        outputs = self.outputs
         self.width = padded(outputs)
-        nothing = np.zeros(outputs, np.float32)
-        self._bias = nothing if bias is None else view(values, bias)
-        of_bias = nothing.copy() if bias is None else view(gradients, bias)
-        self._gradients = [view(gradients, weight)[:, columns], of_bias]
+        self._bias, bias_gradient = np.zeros((2, outputs), np.float32)
+        if bias:
+            self._bias, bias_gradient = views(model, bias if isinstance(bias, str) else f"{name}.bias")
+        self._gradients = [weight_gradient, bias_gradient]
         depth = padded(inputs) if padded_inputs else inputs
         self.transposed = zeros(depth, self.width)
-        whole = self._weight.flags.c_contiguous and bias is not None
+        whole = self._weight.flags.c_contiguous and bool(bias)
         self._is_view = whole and (self.width, depth) == (outputs, inputs)
         if self._is_view:
             self.weight, self.bias = self._weight, self._bias
@@ -114,9 +112,14 @@ class LinearMap:
         self.store()
 
 
-def view(vector: Floats, slot: Slot) -> Floats:
-    """Return a tensor's part of a flat vector, in its shape."""
-    return vector[slot.start : slot.stop].reshape(slot.shape)
+def views(model: FlatModel, name: str) -> tuple[Floats, Floats]:
+    """Return a tensor of a flat model and its gradient, as parts of the model's vectors."""
+    slot = model.by_name[name]
+    values, gradient = (
+        vector.numpy()[slot.start : slot.stop].reshape(slot.shape)
+        for vector in (model.parameters, model.gradient)
+    )
+    return values, gradient
 
 
 @compiled

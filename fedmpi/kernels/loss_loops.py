@@ -66,7 +66,7 @@ def jensen_shannon(
     nodes_gradient: Floats,
     graphs_gradient: Floats,
 ) -> float:
-    """Return `fedmpi.objectives.information.jensen_shannon` and set its gradients.
+    """Return `fedmpi.objectives.contrast.jensen_shannon` and set its gradients.
 
     Parameters
     ----------

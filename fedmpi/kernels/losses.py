@@ -48,7 +48,7 @@ class _Inter(torch.autograd.Function):
 
 
 def jensen_shannon(nodes: Tensor, graphs: Tensor, members: Csr) -> Tensor:
-    """Return `fedmpi.objectives.information.jensen_shannon` of classes of nodes.
+    """Return `fedmpi.objectives.contrast.jensen_shannon` of classes of nodes.
 
     Parameters
     ----------

@@ -6,75 +6,60 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import Floats, Ints
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels import message_loops as kernels
-from fedmpi.kernels.layers import NO_NORMS, identity, matrices_of, places_of, split
+from fedmpi.kernels.layers import Layer, Layered, identity, matrices_of, places_of, split
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.norm_loops import add_rows
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel, Slot
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
+from fedmpi.models.flat import FlatModel
 
 
 @dataclass(frozen=True)
-class Sent:
+class Sent(Layered):
     """What the layer keeps: what rows give as receivers and senders [p, h], and kinds of edges [K, h].
 
-    `sums` [n, h] are the messages' and `out` [n, h] the output.
+    `sums` [n, h] are the messages'.
     """
 
     to: Floats
     of: Floats
     bonds: Floats
     sums: Floats
-    out: Floats
-    row_of: Ints
 
 
-class FastMessages:
+class FastMessages(Layer):
     """``U [h_i, sum_j relu(M [h_i, h_j, e_ij])]``, then ReLU; M and U are maps of what they stand before.
 
     Parameters
     ----------
     model : FlatModel
-    messages, updates : pair of Slot
-        Weight and bias of M [h, 2 h + A] and of U [h, 2 h].
+    name : str
+        Of the layer in the module: M [h, 2 h + A] and U [h, 2 h].
     scratch : Scratch
     """
 
-    steps = 1
-    norm_flops = NO_NORMS
     keeps_input = True
 
-    def __init__(
-        self, model: FlatModel, messages: tuple[Slot, Slot], updates: tuple[Slot, Slot], scratch: Scratch
-    ) -> None:
-        hidden, inputs = messages[0].shape
+    def __init__(self, model: FlatModel, name: str, scratch: Scratch) -> None:
+        messages, updates = f"{name}.messages", f"{name}.updates"
+        hidden, inputs = model.by_name[f"{messages}.weight"].shape
         own, other = slice(hidden), slice(hidden, 2 * hidden)
-        self._to, self._of = (
-            LinearMap(model, *messages, columns=own),
-            LinearMap(model, messages[0], None, columns=other),
-        )
-        self._keep = LinearMap(model, updates[0], None, columns=own)
-        self._take = LinearMap(model, *updates, columns=other)
+        self._to = LinearMap(model, messages, columns=own)
+        self._of = LinearMap(model, messages, bias=False, columns=other)
+        self._keep = LinearMap(model, updates, bias=False, columns=own)
+        self._take = LinearMap(model, updates, columns=other)
         self._maps = [self._to, self._of, self._keep, self._take]
         self._bonds = None
         if inputs > 2 * hidden:
             columns = slice(2 * hidden, inputs)
-            self._bonds = LinearMap(model, messages[0], None, columns=columns, padded_inputs=False)
+            self._bonds = LinearMap(model, messages, bias=False, columns=columns, padded_inputs=False)
             self._maps.append(self._bonds)
         self._width, self._scratch = self._to.width, scratch
-
-    def load(self) -> None:
-        """Take over the model's parameters."""
-        for each in self._maps:
-            each.load()
 
     def apply(self, number: int, batch: Quotient, x: Floats) -> Sent:
         """Run the layer in training."""
@@ -132,7 +117,7 @@ class FastMessages:
         kernels.send(near.pointers, near.columns, near.weights, own, to, of, kinds, sums)
         self._take.apply(sums, out, relu=False)
         kernels.add_own(out, keep, own)
-        return Sent(to, of, kinds, sums, out, row_of)
+        return Sent(out, row_of, to, of, kinds, sums)
 
     def _room(self, name: str, rows: int) -> Floats:
         return self._scratch(name, rows, self._width)

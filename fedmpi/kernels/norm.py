@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedmpi.graphs.products import Floats, Ints
 from fedmpi.kernels import norm_loops as kernels
-from fedmpi.kernels.linear_map import view
+from fedmpi.kernels.linear_map import views
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel, Slot
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
+from fedmpi.models.flat import FlatModel
 
 PREFIXES = {"batch": "norm", "layer": "norm", "graph": "graph_norm"}
 """Name of the model's list that has the layers of each normalisation."""
@@ -61,10 +58,8 @@ class _Tensors:
         Scale, shift, and GraphNorm's scale of the mean, which is 1 where there is none.
     """
 
-    def __init__(self, model: FlatModel, places: Sequence[Slot], rows: int, width: int) -> None:
-        parameters, gradient = model.parameters.numpy(), model.gradient.numpy()
-        self._own = [view(parameters, slot) for slot in places]
-        self._own_gradients = [view(gradient, slot) for slot in places]
+    def __init__(self, model: FlatModel, names: Sequence[str], rows: int, width: int) -> None:
+        self._own, self._own_gradients = zip(*(views(model, name) for name in names), strict=True)
         self.values, self.gradients = np.ones((rows, width), np.float32), np.zeros((rows, width), np.float32)
 
     def load(self) -> None:
@@ -94,17 +89,12 @@ class FastNorm:
     """
 
     def __init__(self, model: FlatModel, prefix: str, width: int, *, relu: bool = True) -> None:
-        slots = {slot.name: slot for slot in (*model.slots, *model.statistics)}
-        self._is_batch, self._relu = f"{prefix}.running_mean" in slots, relu
-        names = ("weight", "bias") if self._is_batch else ("weight", "bias", "mean_scale")
-        self._tensors = _Tensors(model, [slots[f"{prefix}.{name}"] for name in names], 3, width)
+        self._is_batch, self._relu = f"{prefix}.running_mean" in model.by_name, relu
+        names = [f"{prefix}.weight", f"{prefix}.bias"] + [f"{prefix}.mean_scale"] * (not self._is_batch)
+        self._tensors = _Tensors(model, names, 3, width)
         self._width = width
-        self._running: list[Floats] = []
-        if self._is_batch:
-            self._running = [
-                view(model.parameters.numpy(), slots[f"{prefix}.{name}"])
-                for name in ("running_mean", "running_var")
-            ]
+        moments = ("running_mean", "running_var") if self._is_batch else ()
+        self._running = [views(model, f"{prefix}.{name}")[0] for name in moments]
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -175,10 +165,8 @@ class FastLayerNorm:
     """Layer normalisation, by default with ReLU, after one convolution; arguments as for `FastNorm`."""
 
     def __init__(self, model: FlatModel, prefix: str, width: int, *, relu: bool = True) -> None:
-        slots = {slot.name: slot for slot in model.slots}
-        places = [slots[f"{prefix}.{name}"] for name in ("weight", "bias")]
-        self._tensors = _Tensors(model, places, 2, width)
-        self._hidden, self._relu = places[0].shape[0], relu
+        self._tensors = _Tensors(model, [f"{prefix}.weight", f"{prefix}.bias"], 2, width)
+        self._hidden, self._relu = len(views(model, f"{prefix}.bias")[0]), relu
 
     def load(self) -> None:
         """Take over the model's parameters."""

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.products import padded
+from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.graphs.products import Floats, padded
 from fedmpi.kernels.convolution import multiply
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.linear_map import LinearMap, Loaded
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
-
-Floats = npt.NDArray[np.float32]
 
 EmbeddingTerm = Callable[[Tensor], Tensor | None]
 """Returns a term of the loss from what is pooled of each graph [B, h]: a scalar, or None for none."""
 
 
-class PooledNetwork:
-    """Kernels of one model shape, bound to the vectors of its `FlatModel`.
+class FastNetwork(ABC):
+    """Compiled passes of one model shape on one CPU thread, bound to the vectors of its `FlatModel`.
 
     Parameters
     ----------
@@ -44,7 +43,27 @@ class PooledNetwork:
         self._hidden, self._width, self._scratch = hidden, padded(hidden), scratch
         self._gradient = model.gradient.numpy()
 
-    def evaluate(self, graphs: Any, labels: npt.NDArray[np.int64]) -> Outcome:
+    @abstractmethod
+    def prepare(self, graphs: GraphSet) -> Any:
+        """Return graphs as `step` takes them, all or some of them: `Quotient` or `ChannelBatch`."""
+
+    @abstractmethod
+    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Outcome:
+        """Run forward and backward; the model's gradient becomes that of the mean loss and the term."""
+
+    @abstractmethod
+    def step_flops(self, batch: Any) -> int:
+        """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
+
+    @abstractmethod
+    def levels(self, graphs: GraphSet) -> Any:
+        """Return graphs as `evaluate` and `embed` take them."""
+
+    @abstractmethod
+    def evaluation_flops(self, graphs: Any) -> int:
+        """Return the FLOPs of `evaluate`."""
+
+    def evaluate(self, graphs: Any, labels: Int) -> Outcome:
         """Classify graphs without dropout; labels int64 [B]."""
         return self._head.evaluate(self._pooled(graphs), labels)
 
@@ -65,12 +84,13 @@ class PooledNetwork:
             assert rows.grad is not None
             gradient[:, : self._hidden] += rows.grad.numpy()
 
+    @abstractmethod
     def _pooled(self, graphs: Any) -> Floats:
         """Return what is pooled of each graph without dropout, padded, float32 [B, width]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _layers_to_load(self) -> Sequence[Loaded]:
-        raise NotImplementedError
+        """Return what keeps values of parameters, beside inputs and head."""
 
     def _load(self) -> None:
         parts: list[Loaded] = [self._inputs, self._head, *self._layers_to_load()]

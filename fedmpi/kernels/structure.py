@@ -10,17 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
+from fedmpi.graphs.products import Floats
 from fedmpi.graphs.refinement.channels import Structure
 from fedmpi.kernels import structure_loops as kernels
 from fedmpi.kernels.convolution import entries, multiply
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch, zeros
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

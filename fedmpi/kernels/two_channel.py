@@ -8,14 +8,14 @@ graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet
+from fedmpi.graphs.products import Floats
 from fedmpi.graphs.refinement.channels import (
     ChannelBatch,
     ChannelLevels,
@@ -26,36 +26,20 @@ from fedmpi.graphs.refinement.channels import (
 from fedmpi.kernels.convolution import Added, Convolved, FastConvolution
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.head import FastHead
-from fedmpi.kernels.linear_map import LinearMap, Loaded
-from fedmpi.kernels.pooled_network import EmbeddingTerm, PooledNetwork
+from fedmpi.kernels.linear_map import LinearMap, Loaded, views
+from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.structure import FastStructure, StructureRows
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel, Slot
+from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import FedStarOptions
 from fedmpi.models.outcome import Outcome
 
-Floats = npt.NDArray[np.float32]
+_Layer = tuple[Convolved, Counts]
+"""What the backward pass needs of a convolution of the GIN."""
 
 
-@dataclass(frozen=True)
-class _Layer:
-    """What the backward pass needs of a convolution of the GIN."""
-
-    convolved: Convolved
-    kept: Counts
-
-
-@dataclass(frozen=True)
-class _Pooled:
-    """Sums over the nodes of B graphs of both channels, and merged, float32 [B, h] each."""
-
-    x: Floats
-    s: Floats
-    merged: Floats
-
-
-class FastFedStar(PooledNetwork):
+class FastFedStar(FastNetwork):
     """Kernels of one model shape, bound to the vectors of its `FlatModel`.
 
     Parameters
@@ -69,31 +53,32 @@ class FastFedStar(PooledNetwork):
     def __init__(self, options: FedStarOptions, model: FlatModel, scratch: Scratch) -> None:
         super().__init__(options.hidden, model, scratch)
         self._options = options
-        maps = _Maps(model, options.hidden)
         layers = range(options.layers)
-        self._inputs = maps.inputs("pre")
+        of_features, of_structure = slice(options.hidden), slice(options.hidden, None)
+        self._inputs = LinearMap(model, "pre", padded_inputs=False)
         self._structure = FastStructure(
-            maps.inputs("structure.embed"),
-            [maps.whole(f"structure.conv.{layer}") for layer in layers],
-            [maps.of_structure(f"conv.{layer}.first") for layer in layers],
+            LinearMap(model, "structure.embed", padded_inputs=False),
+            [LinearMap(model, f"structure.conv.{layer}") for layer in layers],
+            [LinearMap(model, f"conv.{layer}.first", bias=False, columns=of_structure) for layer in layers],
             scratch,
         )
         self._convolutions = [
             FastConvolution(
                 layer,
-                maps.of_features(f"conv.{layer}.first", bias=True),
-                maps.whole(f"conv.{layer}.second"),
+                LinearMap(model, f"conv.{layer}.first", columns=of_features),
+                LinearMap(model, f"conv.{layer}.second"),
                 scratch,
                 relu=True,
                 mapped=layer == 0,
             )
             for layer in layers
         ]
-        self._merge = maps.of_features("merge", bias=False), maps.of_structure("merge")
-        self._merge_bias, self._merge_bias_gradient = maps.bias("merge")
+        self._merge = [
+            LinearMap(model, "merge", bias=False, columns=part) for part in (of_features, of_structure)
+        ]
+        self._merge_bias, self._merge_bias_gradient = views(model, "merge.bias")
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
-        head = maps.whole("post"), maps.whole("readout")
-        self._head = FastHead(*head, options.layers, maps.outputs("readout"), self._dropout, scratch)
+        self._head = FastHead(model, options.layers, self._dropout, scratch)
 
     def prepare(self, graphs: GraphSet) -> ChannelBatch:
         """Return graphs as `step` takes them, all or some of them."""
@@ -118,10 +103,10 @@ class FastFedStar(PooledNetwork):
         rows = self._structure.forward(batch.structure)
         inputs = self._input_rows(batch.rows.inputs)
         layers, x = self._forward(batch, inputs, rows, streams)
-        pooled = self._pool_and_merge(batch.rows.pooling, x, batch.structure, rows)
-        outcome, upstream = self._head.step(pooled.merged, batch.rows.labels, streams)
+        *pooled, merged = self._pool_and_merge(batch.rows.pooling, x, batch.structure, rows)
+        outcome, upstream = self._head.step(merged, batch.rows.labels, streams)
         if term is not None:
-            self._add_term(term, pooled.merged, upstream)
+            self._add_term(term, merged, upstream)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
         added = self._layers_back(batch, inputs, layers, of_x)
         self._structure.back(batch.structure, rows, of_s, added)
@@ -163,7 +148,7 @@ class FastFedStar(PooledNetwork):
         for number, matrix in enumerate(graphs.rows.layers):
             added = Added(rows.added[number], graphs.colours[number])
             x = self._convolutions[number].evaluate(matrix, x, added)
-        return self._pool_and_merge(graphs.rows.pooling, x, graphs.structure, rows).merged
+        return self._pool_and_merge(graphs.rows.pooling, x, graphs.structure, rows)[-1]
 
     def _forward(
         self, batch: ChannelBatch, x: Floats, structure: StructureRows, streams: DropoutStreams
@@ -178,7 +163,7 @@ class FastFedStar(PooledNetwork):
                 f"kept {number}", streams, number, rows.member_ptr, rows.members, rows.largest_class
             )
             x = self._dropout.apply(done.out, own, kept, "dropped")
-            layers.append(_Layer(done, kept))
+            layers.append((done, kept))
         return layers, x
 
     def _layers_back(
@@ -188,9 +173,8 @@ class FastFedStar(PooledNetwork):
         rows = batch.rows
         added: list[Floats] = []
         matrix, own = rows.pooling.transposed, np.arange(rows.num_rows, dtype=np.int32)
-        for number, layer in reversed(list(enumerate(layers))):
-            done = layer.convolved
-            gradient = self._dropout.back(matrix, upstream, done.out, own, layer.kept, "out gradient")
+        for number, (done, kept) in reversed(list(enumerate(layers))):
+            gradient = self._dropout.back(matrix, upstream, done.out, own, kept, "out gradient")
             count = batch.structure.layers[number].num_rows
             added.insert(0, self._scratch(f"added gradient {number}", count, self._width))
             added[0][:] = 0
@@ -200,8 +184,10 @@ class FastFedStar(PooledNetwork):
         self._inputs.add_gradients_by_columns(inputs, rows.inputs)
         return added
 
-    def _pool_and_merge(self, matrix: Csr, x: Floats, structure: Structure, rows: StructureRows) -> _Pooled:
-        """Sum both channels over the nodes of graphs, and merge the sums."""
+    def _pool_and_merge(
+        self, matrix: Csr, x: Floats, structure: Structure, rows: StructureRows
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the sums of both channels over the nodes of B graphs, and merged, float32 [B, h] each."""
         of_x, of_s = self._sum(matrix, x, "pooled"), self._sum(structure.pooling, rows.s[-1], "pooled s")
         part, merged = (
             self._scratch(name, matrix.num_rows, self._width) for name in ("merged part", "merged")
@@ -210,54 +196,17 @@ class FastFedStar(PooledNetwork):
             products.multiply(values, merge.transposed, out)
         merged += part
         merged[:, : self._options.hidden] += structure.sizes[:, None] * self._merge_bias
-        return _Pooled(of_x, of_s, merged)
+        return of_x, of_s, merged
 
-    def _merge_back(self, gradient: Floats, pooled: _Pooled, structure: Structure) -> tuple[Floats, Floats]:
+    def _merge_back(
+        self, gradient: Floats, pooled: Sequence[Floats], structure: Structure
+    ) -> tuple[Floats, Floats]:
         """Store the gradients of the merging map; return those of the sums of both channels."""
         gradients = []
-        for name, merge, values in zip(("x", "s"), self._merge, (pooled.x, pooled.s), strict=True):
+        for name, merge, values in zip(("x", "s"), self._merge, pooled, strict=True):
             merge.add_gradients(gradient, values)
             gradients.append(self._scratch(f"pooled gradient {name}", len(values), self._width))
             merge.apply_back(gradient, gradients[-1])
         of_bias = structure.sizes[:, None] * gradient[:, : self._options.hidden]
         self._merge_bias_gradient[:] = of_bias.sum(axis=0)
         return gradients[0], gradients[1]
-
-
-class _Maps:
-    """A network's linear maps by name."""
-
-    def __init__(self, model: FlatModel, hidden: int) -> None:
-        self._model, self._hidden = model, hidden
-        self._slots = {slot.name: slot for slot in model.slots}
-
-    def inputs(self, name: str) -> LinearMap:
-        """Return a map of inputs of any width."""
-        return LinearMap(self._model, *self._pair(name), padded_inputs=False)
-
-    def whole(self, name: str) -> LinearMap:
-        """Return a map of hidden rows."""
-        return LinearMap(self._model, *self._pair(name))
-
-    def of_features(self, name: str, *, bias: bool) -> LinearMap:
-        """Return what a map of both channels makes of the GIN's, with its bias or without."""
-        weight, shift = self._pair(name)
-        return LinearMap(self._model, weight, shift if bias else None, columns=slice(self._hidden))
-
-    def of_structure(self, name: str) -> LinearMap:
-        """Return what a map of both channels makes of the structure channel, without bias."""
-        columns = slice(self._hidden, None)
-        return LinearMap(self._model, self._pair(name)[0], None, columns=columns)
-
-    def bias(self, name: str) -> tuple[Floats, Floats]:
-        """Return views of a bias and its gradient."""
-        place = self._pair(name)[1]
-        vectors = self._model.parameters.numpy(), self._model.gradient.numpy()
-        return vectors[0][place.start : place.stop], vectors[1][place.start : place.stop]
-
-    def outputs(self, name: str) -> int:
-        """Return the number of a map's outputs."""
-        return int(self._pair(name)[0].shape[0])
-
-    def _pair(self, name: str) -> tuple[Slot, Slot]:
-        return self._slots[f"{name}.weight"], self._slots[f"{name}.bias"]

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.graphs.jit import compiled
-
-Floats = npt.NDArray[np.float32]
+from fedmpi.graphs.products import Floats
 
 _LANES = 16
 

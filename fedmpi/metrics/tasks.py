@@ -1,7 +1,8 @@
-"""Scores of several yes-or-no tasks with missing labels, and of regression; defined in docs/metrics.md."""
+"""Scores of classes, of yes-or-no tasks with missing labels, of regression; defined in docs/metrics.md."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -64,6 +65,28 @@ def r2(labels: Float, values: npt.NDArray[np.floating]) -> Float:
     spread = _mean(np.square(labels - _mean(labels, labels)), labels)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(spread > 0, 1 - error / spread, np.nan)
+
+
+def f1(
+    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer], classes: int
+) -> tuple[float, float]:
+    """Return micro F1 and macro F1; NaN over no example.
+
+    Micro F1 sums true and false positives over classes: with one class per example it is the accuracy.
+    Macro F1 is the mean over the classes that occur among labels or predictions.
+
+    Parameters
+    ----------
+    labels, predicted : int [n]
+        From 0 to `classes` - 1.
+    classes : int
+    """
+    if not len(labels):
+        return math.nan, math.nan
+    right = np.bincount(labels[labels == predicted], minlength=classes)
+    named = np.bincount(labels, minlength=classes) + np.bincount(predicted, minlength=classes)
+    occurs = named > 0
+    return float(right.sum() / len(labels)), float((2 * right[occurs] / named[occurs]).mean())
 
 
 def mean_over_tasks(values: Float) -> float:

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.models.counts import Flops, GraphCounts
+from fedmpi.models.counts import Flops, GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
 
 COUNTED = "counted by torch on one batch"
@@ -21,7 +21,7 @@ BY_FORMULA = "by formula"
 
 
 @dataclass(frozen=True)
-class CountedFlops:
+class CountedFlops(ModelFlops):
     """Counts in proportion to those of one batch.
 
     Dense products go with the nodes, sums over neighbours and graphs with nodes and edges.
@@ -41,7 +41,7 @@ class CountedFlops:
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
         """See `ModelFlops.executed`; the CSR kernels count a product for each term of a sum, too."""
-        flops = self.training(counts) if training else self.forward(counts)
+        flops = self.of(counts, training)
         return flops.dense + (1 if kernels == "reference" else 2) * flops.sparse
 
 

@@ -67,8 +67,12 @@ class ModelFlops(Protocol):
     def training(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of one forward and backward pass."""
 
+    def of(self, counts: GraphCounts, training: bool) -> Flops:
+        """Return the FLOPs of a pass: forward and backward, or forward alone."""
+        return self.training(counts) if training else self.forward(counts)
+
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
-        """Return the FLOPs that the chosen kernels of torch do for the same pass.
+        """Return the FLOPs that the chosen kernels of torch do for the same pass; by default all of them.
 
         Parameters
         ----------
@@ -79,3 +83,4 @@ class ModelFlops(Protocol):
         propagated : bool
             The batch keeps the propagated features of an earlier pass.
         """
+        return self.of(counts, training).total

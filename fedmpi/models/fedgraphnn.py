@@ -14,12 +14,7 @@ from torch.nn.functional import elu, leaky_relu, relu
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.models.dropout import DropoutStreams, fixed_words
-from fedmpi.models.options import (
-    FedGraphNNGatOptions,
-    FedGraphNNOptions,
-    FedGraphNNSageOptions,
-    Shape,
-)
+from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions, FedGraphNNSageOptions, Shape
 
 _FANOUT = 2
 

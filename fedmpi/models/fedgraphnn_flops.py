@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedmpi.models.counts import Flops, GraphCounts
+from fedmpi.models.counts import GraphCounts
+from fedmpi.models.flops import FormulaFlops, Parts
 from fedmpi.models.options import (
     FedGraphNNGatOptions,
     FedGraphNNGcnOptions,
@@ -18,7 +19,7 @@ _FANOUT = 2
 
 
 @dataclass(frozen=True)
-class FedGraphNNFlops:
+class FedGraphNNFlops(FormulaFlops):
     """True counts of one model of one shape, conventions as in `fedmpi.models.flops`.
 
     GCN propagates the features, not the wider first layer. Sums over neighbours have an entry per edge
@@ -26,7 +27,6 @@ class FedGraphNNFlops:
     """
 
     options: FedGraphNNOptions
-    shape: Shape
 
     def _layers(self, counts: GraphCounts) -> tuple[int, int, int, int]:
         """Return the products of the first layer and of the second, and the sums forward and backward."""
@@ -51,22 +51,18 @@ class FedGraphNNFlops:
         per_node = (self.shape.width + options.node) * options.readout + options.readout * options.graph
         return 2 * counts.nodes * per_node + 2 * counts.graphs * options.graph * self.shape.classes
 
-    def forward(self, counts: GraphCounts) -> Flops:
-        """Return the FLOPs of one forward pass; the graph's mean is taken before the last Linear."""
-        first, second, sums, _ = self._layers(counts)
-        return Flops(first + second + self._readout(counts), sums + counts.nodes * self.options.graph)
-
-    def training(self, counts: GraphCounts) -> Flops:
-        """Return the FLOPs of one forward and backward pass; the features need no gradient."""
-        forward, (first, _, _, backward) = self.forward(counts), self._layers(counts)
-        return Flops(3 * forward.dense - first, forward.sparse + backward)
+    def parts(self, counts: GraphCounts) -> Parts:
+        """See `FormulaFlops`; the graph's mean is taken before the last Linear."""
+        first, second, sums, sums_back = self._layers(counts)
+        products = first + second + self._readout(counts)
+        return Parts(first, products, sums + counts.nodes * self.options.graph, sums_back)
 
     def executed(self, counts: GraphCounts, *, training: bool, kernels: str, propagated: bool = False) -> int:
         """See `ModelFlops.executed`.
 
         Torch's products are the true count; GCN's first sums count where the batch has not kept them.
         """
-        total = (self.training(counts) if training else self.forward(counts)).total
+        total = self.of(counts, training).total
         if propagated and isinstance(self.options, FedGraphNNGcnOptions):
             total -= (counts.edges + counts.nodes) * self.shape.width
         return total

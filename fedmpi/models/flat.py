@@ -46,6 +46,8 @@ class FlatModel:
     statistics : tuple of Slot
         The same of the floating-point buffers: communicated or not like any tensor, never optimised,
         in no norm and no penalty.
+    by_name : dict of str to Slot
+        All of these.
     trained : int
         Length of the parameters' part, where the statistics start.
     """
@@ -57,6 +59,7 @@ class FlatModel:
         buffers = {name: buffer for name, buffer in module.named_buffers() if buffer.is_floating_point()}
         self.statistics = _slots(buffers, self.trained)
         self.length = _aligned(self.statistics[-1].stop) if buffers else self.trained
+        self.by_name = {slot.name: slot for slot in (*self.slots, *self.statistics)}
         self.parameters = torch.zeros(self.length, device=device)
         self.gradient = torch.zeros(self.length, device=device)
         self._on_host = None if torch.device(device).type == "cpu" else FlatModel(copy.deepcopy(module))

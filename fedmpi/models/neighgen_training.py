@@ -15,9 +15,8 @@ from fedmpi.graphs.mended import Impaired, impaired
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.models import neighgen
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.generator import Generator
+from fedmpi.models.generator import Generator, NeighGenFlops
 from fedmpi.models.neighgen import Draws, NeighGen, no_dropout
-from fedmpi.models.neighgen_flops import NeighGenFlops
 from fedmpi.seeds import Purpose, key, permutation
 
 Ints = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm
+from torch.nn.functional import batch_norm, layer_norm
 
 from fedmpi.graphs.batch import Batch
 
@@ -66,31 +66,17 @@ class GraphNorm(nn.Module):
 class BatchNorm(nn.BatchNorm1d):
     """Batch normalisation over all nodes of a batch, with running statistics for evaluation."""
 
-    def __init__(self, hidden: int) -> None:
-        super().__init__(hidden, eps=EPS, momentum=0.1)
-
     def forward(self, x: Tensor, batch: Batch, training: bool, kernels: str = "csr") -> Tensor:  # type: ignore[override]
         """Normalise the rows [N, h]; a batch of a single node, which has no variance, as in evaluation.
 
         See `GraphNorm.forward`.
         """
-        return torch.nn.functional.batch_norm(
-            x,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            training and len(x) > 1,
-            momentum=0.1,
-            eps=EPS,
-        )
+        running, varying = (self.running_mean, self.running_var), training and len(x) > 1
+        return batch_norm(x, *running, self.weight, self.bias, varying, momentum=0.1, eps=EPS)
 
 
 class LayerNorm(nn.LayerNorm):
     """Layer normalisation of each node's row."""
-
-    def __init__(self, hidden: int) -> None:
-        super().__init__(hidden, eps=EPS)
 
     def forward(self, x: Tensor, batch: Batch, training: bool, kernels: str = "csr") -> Tensor:  # type: ignore[override]
         """Normalise the rows [N, h]; `training` makes no difference. See `GraphNorm.forward`."""

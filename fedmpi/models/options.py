@@ -40,6 +40,8 @@ class ModelOptions(Options):
     """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
     compiled: ClassVar[bool] = False
     """Whether there are compiled kernels for all its options."""
+    reference: ClassVar[bool] = False
+    """Whether torch-geometric's layers can run it."""
     module: ClassVar[str] = ""
     """Class of the network, ``module:class``, which `network` calls with options and shape."""
     formula: ClassVar[str] = ""
@@ -53,7 +55,8 @@ class ModelOptions(Options):
     @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model; all can be run client by client by torch."""
-        return frozenset({"compiled", "csr"} if self.compiled else {"csr"})
+        others = {"compiled": self.compiled, "reference": self.reference}
+        return frozenset({"csr", *(name for name, there in others.items() if there)})
 
     @property
     def norms(self) -> tuple[str, ...]:
@@ -83,11 +86,7 @@ class NetworkOptions(ModelOptions):
     head: Literal["dataset", "own"] = "dataset"
     """The last layer is sized by the dataset's classes or, as the released GCFL code does, by the labels that
     occur in the client's own training split ("own")."""
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return super().kernels | {"reference"}
+    reference: ClassVar[bool] = True
 
     @property
     def own_head(self) -> bool:
@@ -134,7 +133,7 @@ class FedStarOptions(NetworkOptions):
 
     compiled: ClassVar[bool] = True
     module: ClassVar[str] = "fedmpi.models.two_channel:FedStarNetwork"
-    formula: ClassVar[str] = "fedmpi.models.two_channel_flops:FedStarFlops"
+    formula: ClassVar[str] = "fedmpi.models.flops:FedStarFlops"
 
     paper: ClassVar[str] = "Tan et al., AAAI 2023"
     name: Literal["fedstar"] = "fedstar"
@@ -159,7 +158,7 @@ class MessagePassingOptions(NetworkOptions):
 
     module: ClassVar[str] = "fedmpi.models.message_passing:GraphNetwork"
     examples: ClassVar[frozenset[str]] = frozenset({"graph", "node", "edge"})
-    formula: ClassVar[str] = "fedmpi.models.message_passing_flops:MessagePassingFlops"
+    formula: ClassVar[str] = "fedmpi.models.flops:MessagePassingFlops"
 
     name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]
     pooling: Literal["mean", "sum"] = "mean"
@@ -190,11 +189,7 @@ class GatOptions(MessagePassingOptions):
     """Attention heads."""
     slope: float = Field(0.2, ge=0, le=1)
     """Slope below zero of LeakyReLU in the attention."""
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model; torch's take attention along edges like torch-geometric's layer."""
-        return super().kernels - {"reference"}
+    reference: ClassVar[bool] = False  # "csr" takes attention along edges, as torch-geometric's layer
 
     @model_validator(mode="after")
     def _divides(self) -> GatOptions:
@@ -228,7 +223,7 @@ class RgcnOptions(NetworkOptions):
     """RGCN with DistMult, for relations of edges (Schlichtkrull et al. 2018)."""
 
     module: ClassVar[str] = "fedmpi.models.rgcn:Rgcn"
-    formula: ClassVar[str] = "fedmpi.models.rgcn_flops:RgcnFlops"
+    formula: ClassVar[str] = "fedmpi.models.flops:RgcnFlops"
     examples: ClassVar[frozenset[str]] = frozenset({"edge"})
     relational: ClassVar[bool] = True
 
@@ -242,11 +237,7 @@ class RgcnOptions(NetworkOptions):
     """Blocks of each relation's matrix; `hidden` must be a multiple."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Probability with which an activation is dropped in training."""
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return frozenset({"csr"})
+    reference: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _divides(self) -> RgcnOptions:
@@ -275,11 +266,8 @@ class FedGraphNNOptions(NetworkOptions):
     """Width g of the readout's second layer."""
 
     any_task: ClassVar[bool] = True
-
-    @property
-    def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model."""
-        return frozenset({"compiled", "csr"})
+    compiled: ClassVar[bool] = True
+    reference: ClassVar[bool] = False
 
     @property
     def embedding(self) -> int:

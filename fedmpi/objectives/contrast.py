@@ -1,6 +1,7 @@
-"""FCLG's losses as functions of vectors: two views of a batch, and the local model against frozen copies.
+"""Losses of vectors: FCLG's of two views and of frozen copies, and the bound of InfoGraph and MVGRL.
 
-Li, Agrawal, Ramnath and Jin, "Federated contrastive learning of graph-level representations", 2024.
+Equations are those of Li, Agrawal, Ramnath and Jin, "Federated contrastive learning of graph-level
+representations", 2024.
 """
 
 from __future__ import annotations
@@ -76,3 +77,25 @@ def squared_distance(local: Tensor, received: Tensor, *, normalised: bool = True
     if normalised:
         local, received = normalize(local, dim=1), normalize(received, dim=1)
     return (local - received).square().sum(dim=1).mean()
+
+
+def jensen_shannon(nodes: Tensor, graphs: Tensor, graph_of_node: Tensor) -> Tensor:
+    """Return the negative Jensen-Shannon bound of the mutual information of nodes and graphs, a scalar.
+
+    With scores s = nodes graphs^T, the mean over all pairs of a node and another graph of
+    ``softplus(-s) + s - log 2``, minus the mean over nodes with their own graph of ``log 2 -
+    softplus(-s)`` (Sun, Hoffman, Verma and Tang 2020; Nowozin, Cseke and Tomioka 2016). The official
+    codes multiply scores by masks, which adds zeros: the same.
+
+    Parameters
+    ----------
+    nodes : float32 [N, d]
+    graphs : float32 [B, d]
+        B >= 2.
+    graph_of_node : int64 [N]
+    """
+    scores = nodes @ graphs.T
+    own = (nodes * graphs[graph_of_node]).sum(dim=1)
+    positive = (LOG_2 - softplus(-own)).mean()
+    others = (softplus(scores) - LOG_2).sum() - (softplus(own) - LOG_2).sum()
+    return others / (len(nodes) * (len(graphs) - 1)) - positive

@@ -6,11 +6,13 @@ products; normalisation, softmax and the like are elementwise and not counted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
-from fedmpi.models.flops import Flops, GraphCounts
-from fedmpi.models.options import GinEncoderOptions, ModelOptions, MvgrlEncoderOptions, Shape
+from fedmpi.models.counts import Flops, GraphCounts
+from fedmpi.models.options import MvgrlEncoderOptions, Shape
 from fedmpi.objectives.options import (
     FclgNodesOptions,
     FclgOptions,
@@ -47,16 +49,15 @@ class ObjectiveFlops:
     """
 
     objective: ObjectiveOptions
-    model: ModelOptions
+    model: Any
     shape: Shape
 
-    def vectors(self, original: ViewCounts, other: ViewCounts | None, *, executed: bool) -> Flops:
+    def vectors(self, original: ViewCounts, other: Any, *, executed: bool) -> Flops:
         """Return the FLOPs of giving vectors to graphs: the original view, for MVGRL both."""
-        if isinstance(self.model, MvgrlEncoderOptions):
-            assert other is not None
-            convolved = self.convolutions(original, other, executed=executed)
-            return _added(convolved, self.graph_heads(original.counts))
-        return self.encoding(original, executed=executed)
+        if not isinstance(self.model, MvgrlEncoderOptions):
+            return self.encoding(original, executed=executed)
+        convolved = self.convolutions(original, other, executed=executed)
+        return _added(convolved, self.graph_heads(original.counts))
 
     def copies(self, local_epochs: int) -> int:
         """Return how often a round encodes a client's graphs by frozen copies of the model.
@@ -70,28 +71,21 @@ class ObjectiveFlops:
 
     def encoding(self, view: ViewCounts, *, executed: bool) -> Flops:
         """Return the FLOPs of encoding one view without gradients, as frozen copies do."""
-        assert isinstance(self.model, GinEncoderOptions)
-        return self._gin(self.model, view, executed)[0]
+        return self._gin(view, executed)[0]
 
-    def step(self, original: ViewCounts, other: ViewCounts | None, *, executed: bool) -> Flops:
+    def step(self, original: ViewCounts, other: Any, *, executed: bool) -> Flops:
         """Return the FLOPs of one forward and backward pass; frozen copies are counted apart."""
-        counts, model = original.counts, self.model
-        if isinstance(model, MvgrlEncoderOptions):
-            assert other is not None
-            convolved = self.convolutions(original, other, executed=executed)
-            if model.register_layers:
-                convolved = _added(convolved, self._convolutions_back(original, other, executed=executed))
-            return _added(convolved, self.heads_and_bounds(counts))
-        assert isinstance(model, GinEncoderOptions)
-        first = self._gin(model, original, executed)[1]
-        if isinstance(self.objective, InfoGraphOptions):
-            return _added(first, self.loss(counts))
-        assert other is not None
-        return _added(first, self._gin(model, other, executed)[1], self.loss(counts))
+        counts = original.counts
+        if isinstance(self.model, MvgrlEncoderOptions):
+            parts = [self.convolutions(original, other, executed=executed), self.heads_and_bounds(counts)]
+            if self.model.register_layers:
+                parts.append(self._convolutions_back(original, other, executed=executed))
+            return _added(*parts)
+        views = [original] if isinstance(self.objective, InfoGraphOptions) else [original, other]
+        return _added(*(self._gin(view, executed)[1] for view in views), self.loss(counts))
 
     def loss(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of the loss of `GinEncoder`'s vectors and its gradient; heads belong to it."""
-        assert isinstance(self.model, GinEncoderOptions)
         length = self.model.dimension
         if isinstance(self.objective, InfoGraphOptions):
             heads = 8 * (counts.nodes + counts.graphs) * length**2
@@ -99,60 +93,63 @@ class ObjectiveFlops:
         similarities = 8 * counts.graphs**2 * length
         return Flops(3 * similarities, 0)
 
-    def _gin(self, model: GinEncoderOptions, view: ViewCounts, executed: bool) -> tuple[Flops, Flops]:
+    def _gin(self, view: ViewCounts, executed: bool) -> tuple[Flops, Flops]:
         """Return forward, and forward with backward; the features need no gradient."""
-        hidden, nodes = model.hidden, view.counts.nodes
-        widths = [self.shape.width] + [hidden] * (model.layers - 1)
-        dense = sum(2 * nodes * (width + hidden) * hidden for width in widths)
-        sums = [view.sums(width, executed=executed) for width in widths]
-        pooling = view.pooling(model.dimension, executed=executed)
-        backward = 3 * dense - 2 * nodes * widths[0] * hidden
+        hidden, nodes = self.model.hidden, view.counts.nodes
+        dense = sum(2 * nodes * (width + hidden) * hidden for width in self._widths)
+        sums = [view.sums(width, executed=executed) for width in self._widths]
+        pooling = view.pooling(self.model.dimension, executed=executed)
+        backward = 3 * dense - 2 * nodes * self._widths[0] * hidden
         return Flops(dense, sum(sums) + pooling), Flops(backward, sum(sums) + sum(sums[1:]) + pooling)
 
-    def convolutions(self, first: ViewCounts, other: ViewCounts, *, executed: bool) -> Flops:
+    def convolutions(self, *views: ViewCounts, executed: bool) -> Flops:
         """Return the FLOPs of MVGRL's convolutions and sums over graphs, of both views, forward."""
-        model = self._mvgrl
-        parts = []
-        for view in (first, other):
-            dense = sum(2 * view.counts.nodes * width * model.hidden for width in self._widths)
-            sums = model.layers * view.sums(model.hidden, executed=executed, self_loops=False)
-            parts.append(Flops(dense, sums + view.pooling(model.layers * model.hidden, executed=executed)))
-        return _added(*parts)
+        width = self.model.layers * self.model.hidden
+        return _added(
+            *(
+                Flops(sum(layers), sums + view.pooling(width, executed=executed))
+                for view, layers, sums in self._convolved(views, executed)
+            )
+        )
 
-    def _convolutions_back(self, first: ViewCounts, other: ViewCounts, *, executed: bool) -> Flops:
+    def _convolutions_back(self, *views: ViewCounts, executed: bool) -> Flops:
         """Return the FLOPs of their backward pass, and of the heads' for what these take from them."""
-        model, parts = self._mvgrl, []
-        for view in (first, other):
-            layers = [2 * view.counts.nodes * width * model.hidden for width in self._widths]
-            dense = 2 * sum(layers) - layers[0] + self._head_inputs(view.counts)
-            sums = model.layers * view.sums(model.hidden, executed=executed, self_loops=False)
-            parts.append(Flops(dense, sums))
-        return _added(*parts)
+        return _added(
+            *(
+                Flops(2 * sum(layers) - layers[0] + self._head_inputs(view.counts), sums)
+                for view, layers, sums in self._convolved(views, executed)
+            )
+        )
+
+    def _convolved(
+        self, views: Sequence[ViewCounts], executed: bool
+    ) -> Iterator[tuple[ViewCounts, list[int], int]]:
+        """Yield each view with the dense products of its layers, and their sums over neighbours."""
+        hidden = self.model.hidden
+        for view in views:
+            layers = [2 * view.counts.nodes * width * hidden for width in self._widths]
+            sums = self.model.layers * view.sums(hidden, executed=executed, self_loops=False)
+            yield view, layers, sums
 
     def heads_and_bounds(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of MVGRL's heads and bounds, of both views, forward and backward."""
-        square = self._mvgrl.hidden**2
+        square = self.model.hidden**2
         heads = self._head_inputs(counts) + 4 * square * (counts.nodes + counts.graphs)
-        pair = 4 * counts.nodes * counts.graphs * self._mvgrl.dimension
+        pair = 4 * counts.nodes * counts.graphs * self.model.dimension
         return Flops(2 * (3 * heads - self._head_inputs(counts)) + 3 * pair, 0)
 
     def graph_heads(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of MVGRL's head for graphs, of both views, forward."""
-        return Flops(2 * 4 * counts.graphs * (self._mvgrl.layers + 1) * self._mvgrl.hidden**2, 0)
+        return Flops(2 * 4 * counts.graphs * (self.model.layers + 1) * self.model.hidden**2, 0)
 
     def _head_inputs(self, counts: GraphCounts) -> int:
         """Return the operations of both heads' maps from what the convolutions of one view say."""
-        return 4 * self._mvgrl.hidden**2 * (counts.nodes + counts.graphs * self._mvgrl.layers)
-
-    @property
-    def _mvgrl(self) -> MvgrlEncoderOptions:
-        assert isinstance(self.model, MvgrlEncoderOptions)
-        return self.model
+        return int(4 * self.model.hidden**2 * (counts.nodes + counts.graphs * self.model.layers))
 
     @property
     def _widths(self) -> list[int]:
-        """Widths of what each convolution takes."""
-        return [self.shape.width] + [self._mvgrl.hidden] * (self._mvgrl.layers - 1)
+        """Widths of what each layer takes."""
+        return [self.shape.width] + [self.model.hidden] * (self.model.layers - 1)
 
 
 def _added(*parts: Flops) -> Flops:

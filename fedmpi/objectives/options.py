@@ -45,7 +45,7 @@ class ObjectiveOptions(Options):
         return False
 
     def make(self) -> Any:
-        """Return the loss, a `fedmpi.objectives.unsupervised.Objective`; import torch in here."""
+        """Return the loss, a `fedmpi.objectives.unsupervised.OneEncoder`; import torch in here."""
         return imported(self.module)(self)
 
     def network(self, model: ModelOptions, shape: Shape) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder, PairEncoding
 from fedmpi.models.options import MODELS, GinEncoderOptions, ModelOptions, Shape
 from fedmpi.objectives import contrast
-from fedmpi.objectives.information import jensen_shannon
+from fedmpi.objectives.contrast import jensen_shannon
 from fedmpi.objectives.options import (
     OBJECTIVES,
     FclgNodesOptions,
@@ -51,13 +51,6 @@ class Views:
     fixed: PairEncoding | None = None
 
 
-class Encoder(Protocol):
-    """What gives vectors to a view's nodes and graphs."""
-
-    def encode(self, batch: Any, *, training: bool) -> Encoding:
-        """Encode, by the batch's own moments if `training`."""
-
-
 @dataclass(frozen=True)
 class Network:
     """What an objective trains.
@@ -66,32 +59,32 @@ class Network:
     ----------
     module : torch.nn.Module
         Holds the parameters.
-    encoder : Encoder or None
+    encoder : GinEncoder, FastEncoder or None
         Encodes for objectives on one encoder: the module, or compiled kernels with its parameters.
     heads : tuple of callables
         InfoGraph's for nodes and graphs, of either kind.
     """
 
     module: nn.Module
-    encoder: Encoder | None
+    encoder: Any
     heads: tuple[Callable[[Tensor], Tensor], ...] = ()
 
     @classmethod
     def of(cls, module: nn.Module) -> Network:
         """Return the network that torch runs."""
         heads = (module.node_head, module.graph_head) if isinstance(module, InfoGraphNetwork) else ()
-        return cls(module, module if hasattr(module, "encode") else None, heads)  # type: ignore[arg-type]
+        return cls(module, module if hasattr(module, "encode") else None, heads)
 
     @classmethod
-    def compiled(cls, model: FlatModel, encoder: Encoder, scratch: Scratch) -> Network:
+    def compiled(cls, model: FlatModel, encoder: Any, scratch: Scratch) -> Network:
         """Return the network that compiled kernels run."""
         names = _HEADS if isinstance(model.module, InfoGraphNetwork) else ()
         return cls(model.module, encoder, tuple(FastFeedForward(model, name, scratch) for name in names))
 
     def encode(self, batch: Any, *, training: bool) -> Encoding:
-        """Encode one view."""
-        assert self.encoder is not None
-        return self.encoder.encode(batch, training=training)
+        """Encode one view, by the batch's own moments if `training`."""
+        found: Encoding = self.encoder.encode(batch, training=training)
+        return found
 
 
 @dataclass(frozen=True)
@@ -110,8 +103,8 @@ class Frozen:
     difference: Tensor | None = None
 
 
-class Objective(Protocol):
-    """A local loss.
+class OneEncoder:
+    """Base of local losses: those of an encoder such as `GinEncoder`, by whose vectors graphs are clustered.
 
     Attributes
     ----------
@@ -123,24 +116,6 @@ class Objective(Protocol):
         Whether it reads the vectors of nodes.
     """
 
-    needs_received: bool
-    needs_previous: bool
-    by_node: bool
-    reads_nodes: bool
-
-    def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
-        """Return the loss of a batch, a scalar."""
-
-    def vectors(self, network: Network, views: Views) -> Tensor:
-        """Return the vectors of the graphs, [B, d], in evaluation."""
-
-    def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
-        """Return what a frozen copy says of a batch, [n, d]; asked of objectives that need copies only."""
-
-
-class OneEncoder:
-    """Base of objectives on an encoder such as `GinEncoder`, by whose vectors graphs are clustered."""
-
     needs_received = False
     needs_previous = False
     by_node = False
@@ -149,12 +124,16 @@ class OneEncoder:
     def __init__(self, options: ObjectiveOptions) -> None:
         self.options = options
 
+    def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
+        """Return the loss of a batch, a scalar."""
+        raise NotImplementedError
+
     def vectors(self, network: Network, views: Views) -> Tensor:
-        """Return the encoder's vectors of the original view."""
+        """Return the vectors of the graphs, [B, d], in evaluation: the encoder's of the original view."""
         return network.encode(views.original, training=False).graphs
 
     def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
-        """Return the vectors of nodes or graphs of a batch, statistics as they are."""
+        """Return what a frozen copy says of a batch's nodes or graphs, [n, d], statistics as they are."""
         found = network.encode(batch, training=False)
         return found.nodes if self.by_node else found.graphs
 
@@ -200,16 +179,10 @@ class InfoGraph(OneEncoder):
         return losses.jensen_shannon(nodes, graphs, batch.node_classes.pooling.transposed)
 
 
-class Mvgrl:
-    """Hassani and Khasahmadi 2020: nodes of each view against graphs of the other."""
+class Mvgrl(OneEncoder):
+    """Hassani and Khasahmadi 2020: nodes of each view against graphs of the other, an encoder for each."""
 
-    needs_received = False
-    needs_previous = False
-    by_node = False
     reads_nodes = True
-
-    def __init__(self, options: ObjectiveOptions) -> None:
-        self.options = options
 
     def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the sum of both views' negative bounds."""
@@ -233,10 +206,6 @@ class Mvgrl:
         first, second = views.adjacency, views.diffused
         assert isinstance(first, WeightedBatch) and isinstance(second, WeightedBatch)
         return module.convolve(first, second)
-
-    def contrasted(self, network: Network, batch: Batch | Rows) -> Tensor:
-        """Never be asked: no copy is needed."""
-        raise AssertionError("MVGRL contrasts with no copies")
 
 
 class Intra(OneEncoder):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition.options import FedGraphNN
-from fedmpi.partition.strata import two_strata
+from fedmpi.partition.splits import two_strata
 
 Int = npt.NDArray[np.int64]
 Parts = tuple[Int, Int, Int]
@@ -99,18 +99,13 @@ def _by_scaffold(raw: RawGraphs) -> Parts:
     ordered = np.lexsort((np.arange(len(sizes)), -sizes))
     limits = 0.8 * len(scaffolds), 0.9 * len(scaffolds)
     parts: list[list[Int]] = [[], [], []]
-    held = [0, 0]
+    held = [0, 0, 0]
     for scaffold in ordered:
         members = np.flatnonzero(scaffolds == scaffold)
-        if held[0] + len(members) <= limits[0]:
-            part = 0
-        elif sum(held) + len(members) <= limits[1]:
-            part = 1
-        else:
-            part = 2
+        fits = held[0] + len(members) <= limits[0], sum(held[:2]) + len(members) <= limits[1]
+        part = 0 if fits[0] else 1 if fits[1] else 2
         parts[part].append(members)
-        if part < 2:
-            held[part] += len(members)
+        held[part] += len(members)
     nothing = np.zeros(0, np.int64)
     train, val, test = (np.concatenate([nothing, *part]) for part in parts)
     return train, val, test

@@ -216,23 +216,21 @@ def _refuse_repeats(options: OneDataset, names: Sequence[str], dealt: Sequence[I
 def of_population(options: PopulationOptions, raws: Sequence[RawGraphs]) -> Partition:
     """Return the places of a round, and the population that their clients are sampled from."""
     population, held = places(options, raws)
-    names = _names(len(held), "place")
-    clients = (
-        ClientSplit(name, 0, train, val, test, stratified=False)
-        for name, (train, val, test) in zip(names, held, strict=True)
-    )
-    return Partition(tuple(clients), population)
+    return replace(_split_before(raws[0], held, "place"), population=population)
 
 
 def split_then_dealt(options: FedGraphNN, raws: Sequence[RawGraphs]) -> Partition:
     """Return clients of FedGraphNN's setting, whose parts were split before they were dealt out."""
     parts = fedgraphnn.deal(options, raws[0])
-    return Partition(
-        tuple(
-            _placed(ClientSplit(name, 0, *held, stratified=options.split == "stratified"), raws[0])
-            for name, held in zip(_names(len(parts)), parts, strict=True)
-        )
-    )
+    return _split_before(raws[0], parts, "client", options.split == "stratified")
+
+
+def _split_before(
+    raw: RawGraphs, parts: Sequence[tuple[Int, Int, Int]], kind: str, stratified: bool = False
+) -> Partition:
+    """Return clients, or places of a round, that hold these training, validation and test graphs."""
+    held = zip(_names(len(parts), kind), parts, strict=True)
+    return Partition(tuple(_placed(ClientSplit(name, 0, *own, stratified), raw) for name, own in held))
 
 
 def _names(count: int, kind: str = "client") -> list[str]:

@@ -19,6 +19,9 @@ Int = npt.NDArray[np.int64]
 COLUMNS = ("client", "dataset", "train", "val", "test", "class shares %", "missing", "stratified", "EMD")
 """Headings of `PartitionTable.rows`."""
 
+_FIGURES = ("sizes", "class_counts", "num_classes", "missing_classes", "stratified", "emd")
+"""Arrays that are stored as they are."""
+
 MOST_SHARES = 15
 """Class shares of a client that a line of text names; ToxCast's 618 would fill dozens of lines."""
 
@@ -82,12 +85,7 @@ class PartitionTable:
             "clients": np.array(self.clients),
             "datasets": np.array(self.datasets),
             "dataset_index": np.array([client.dataset for client in held], np.int64),
-            "sizes": self.sizes,
-            "class_counts": self.class_counts,
-            "num_classes": self.num_classes,
-            "missing_classes": self.missing_classes,
-            "stratified": self.stratified,
-            "emd": self.emd,
+            **{name: getattr(self, name) for name in _FIGURES},
             "total_emd": np.array(self.total_emd),
         }
         if self.edges is not None:
@@ -105,9 +103,8 @@ class PartitionTable:
             counts = self.class_counts[row, : self.num_classes[row]]
             shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts[:MOST_SHARES])
             shares += " ..." if len(counts) > MOST_SHARES else ""
-            sizes = [str(size) for size in self.sizes[row]]
-            kept = "yes" if self.stratified[row] else "no"
-            missing = str(self.missing_classes[row])
+            missing, kept = str(self.missing_classes[row]), "yes" if self.stratified[row] else "no"
+            sizes = map(str, self.sizes[row])
             lines.append((client, dataset, *sizes, shares, missing, kept, f"{self.emd[row]:.4f}"))
         return lines
 
@@ -123,12 +120,11 @@ def describe(partition: Partition, raws: Sequence[RawGraphs]) -> PartitionTable:
     by_dataset = [strata(raw) for raw in raws]
     num_classes = np.array([by_dataset[client.dataset][1] for client in held], np.int64)
     width = int(num_classes.max())
-    counts = np.zeros((len(held), width), np.int64)
-    missing = np.zeros(len(held), np.int64)
-    for row, client in enumerate(held):
-        labels, _ = by_dataset[client.dataset]
-        counts[row] = np.bincount(labels[client.graphs], minlength=width)
-        missing[row] = num_classes[row] - len(np.unique(labels[client.train]))
+    labels = [by_dataset[client.dataset][0] for client in held]
+    counts = np.array(
+        [np.bincount(own[each.graphs], minlength=width) for each, own in zip(held, labels, strict=True)]
+    )
+    seen = [len(np.unique(own[each.train])) for each, own in zip(held, labels, strict=True)]
     totals = counts.sum(axis=1)
     emd = np.abs(counts / totals[:, None] - counts.sum(axis=0) / totals.sum()).sum(axis=1)
     return PartitionTable(
@@ -137,7 +133,7 @@ def describe(partition: Partition, raws: Sequence[RawGraphs]) -> PartitionTable:
         sizes=np.array([[len(c.train), len(c.val), len(c.test)] for c in held], np.int64),
         class_counts=counts,
         num_classes=num_classes,
-        missing_classes=missing,
+        missing_classes=num_classes - np.array(seen, np.int64),
         stratified=np.array([client.stratified for client in held]),
         emd=emd,
         total_emd=float(np.cumsum(totals * emd)[-1] / totals.sum()),  # in order: a BLAS rounds by processor

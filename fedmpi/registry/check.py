@@ -31,8 +31,9 @@ from fedmpi.kinds import Kind, UnknownName, settled
 from fedmpi.models.options import MODELS
 from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.partition.options import PARTITIONS
-from fedmpi.registry import checks, objectives, tasks
+from fedmpi.registry import checks, tasks
 from fedmpi.registry.algorithms import ALGORITHMS
+from fedmpi.registry.checks import settings as rules
 from fedmpi.registry.checks.algorithm import able_kernels
 from fedmpi.registry.duplicates import Choose, distinct
 from fedmpi.tasks.base import kernels_of as kernels_of_task
@@ -272,10 +273,11 @@ def _validated(
     except ValidationError as error:
         detail = error.errors()[0]
         key = ".".join([*([prefix] if prefix else []), *(str(part) for part in detail["loc"])])
-        raise _Refused(key, _explain(kind, detail, key)) from None
+        raise _Refused(key, explain(kind, detail, key)) from None
 
 
-def _explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
+def explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
+    """Return what is wrong with a value, or which keys there are beside an unknown one."""
     if detail["type"] != "extra_forbidden":
         shown = "" if isinstance(detail["input"], Mapping) else f" (got {detail['input']!r})"
         message = detail["msg"].removeprefix("Value error, ")
@@ -305,7 +307,7 @@ def _misfits(case: Case) -> Misfits:
     if not plain and not classifies(case.task, case.dataset.name):
         yield "kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"'
     yield from tasks.misfits(case)
-    yield from objectives.misfits(case)
+    yield from rules.objective(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):
         yield "kernels", '"compiled" is one thread of a CPU: add ranks, or use kernels = "csr"'
     if case.subnormals == "flushed" and (case.device != "cpu" or case.threads > 1):

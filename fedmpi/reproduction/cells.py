@@ -15,18 +15,10 @@ from fedmpi.judging.estimates import Estimate
 from fedmpi.judging.judgement import Judgement, Question, judge
 from fedmpi.judging.spreads import bartlett, pool
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.published import GAINS, REFERENCE, Published
+from fedmpi.reproduction.published import AS_PUBLISHED, GAINS, HEADLINE, REFERENCE, Published
 from fedmpi.reproduction.results import NO_CELL, Cell, Results
 from fedmpi.tables.csv import csv_text
 from fedmpi.tables.table import Column, Table
-
-MARGIN = 0.02
-"""Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
-
-RELATIVE_MARGIN = 0.05
-"""Errors that differ by less, relative to the published one, are the same."""
-
-HEADLINE, BY_VALIDATION, AS_PUBLISHED = RULES
 
 
 @dataclass(frozen=True)
@@ -62,11 +54,8 @@ class Compared:
 
     def question(self, rule: str) -> Question:
         """Return what is asked under a rule: whether the difference is within the margin."""
-        published = self.published
-        margin = MARGIN if published.clients is None else 1 / published.clients
-        if published.score is not None and not published.score.bounded:
-            margin = RELATIVE_MARGIN * published.value
-        return Question(self.differences[rule], -margin, margin, published.unpublished)
+        margin = self.published.margin
+        return Question(self.differences[rule], -margin, margin, self.published.unpublished)
 
 
 def compare(figures: Sequence[Published], results: Results) -> list[Compared]:

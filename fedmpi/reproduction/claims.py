@@ -11,8 +11,7 @@ from fedmpi.errors import BadInput
 from fedmpi.judging.estimates import Estimate
 from fedmpi.judging.judgement import NOT_RUN, Question
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.cells import MARGIN, RELATIVE_MARGIN
-from fedmpi.reproduction.published import KINDS, REFERENCE, Claim, Published
+from fedmpi.reproduction.published import KINDS, MARGIN, REFERENCE, Claim, Published
 from fedmpi.reproduction.results import Cell
 
 
@@ -102,7 +101,7 @@ class Lead:
     def margin(self, stated: Stated) -> float:
         """Return what figures that are the same may differ by; errors relative to the printed one."""
         score = stated.claim.score
-        return MARGIN if score is None or score.bounded else RELATIVE_MARGIN * stated.pair()[1].value
+        return MARGIN if score is None or score.bounded else stated.pair()[1].margin
 
     def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
@@ -172,7 +171,7 @@ class MoreImproved(Lead):
 
     def margin(self, stated: Stated) -> float:
         """Return what figures that are the same may differ by."""
-        return 1 / _clients(stated)
+        return stated.figure(stated.claim.cases, "ratio").margin
 
     def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""

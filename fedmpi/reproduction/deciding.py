@@ -10,8 +10,7 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.judging.estimates import FEWEST, LEVEL
 from fedmpi.judging.judgement import CONFIRMED, Question, refusal
 from fedmpi.judging.sequential import STUDENT, Looks, nominal_levels, rejected
-from fedmpi.reproduction.cells import HEADLINE
-from fedmpi.reproduction.published import Published
+from fedmpi.reproduction.published import HEADLINE, Published
 from fedmpi.reproduction.repetitions import Posed, own_rule
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.verdicts import family
@@ -158,8 +157,10 @@ def expected(standing: Standing, design: Design, power: float) -> int | None:
     from scipy.special import ndtri, stdtr
 
     question, one = standing.question, standing.question.estimate
-    distance = 0.0 if one is None else _distance(question, one.mean)
-    if one is None or not one.freedom or distance < _AT_LIMIT:
+    if one is None or not one.freedom:
+        return None
+    distance = min(abs(one.mean - question.low), abs(question.high - one.mean))  # from the nearer limit
+    if distance < _AT_LIMIT:
         return None
     looks = design.looks(standing.posed)
     if one.error == 0:
@@ -171,8 +172,3 @@ def expected(standing: Standing, design: Design, power: float) -> int | None:
             return max(count, standing.next_look or count)
     single = math.ceil(((shift - float(ndtri(share))) * deviation / distance) ** 2)
     return max(single, looks[-1] + 1)
-
-
-def _distance(question: Question, value: float) -> float:
-    """Return how far a figure is from the nearer limit, on either side of it."""
-    return min(abs(value - question.low), abs(question.high - value))

@@ -5,7 +5,7 @@ The text is in the templates beside this file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -14,19 +14,17 @@ from jinja2 import Environment, StrictUndefined
 from fedmpi.analysis.cells import grouped
 from fedmpi.judging.estimates import FEWEST
 from fedmpi.judging.spreads import LEVEL_OF_SPREADS
-from fedmpi.reproduction import clusterings, lessons, openings, overview, scores, studies, tables, verdicts
-from fedmpi.reproduction.cells import MARGIN, Compared, compare
-from fedmpi.reproduction.grid import at_constant, grids, legend
-from fedmpi.reproduction.papers import PAPERS, Paper
-from fedmpi.reproduction.published import GAINS
+from fedmpi.reproduction import lessons, openings, overview, scores, studies, tables, verdicts
+from fedmpi.reproduction.cells import Compared, compare
+from fedmpi.reproduction.published import GAINS, MARGIN, PAPERS, Paper
 from fedmpi.reproduction.results import Results
 
-_KINDS: dict[str, tuple[Any, str]] = {
-    "clients": (tables, "average accuracies"),
-    "clusters": (clusterings, "scores of clusters"),
-    "scores": (scores, "scores"),
+_KINDS: dict[str, tuple[str, Callable[[Sequence[Compared], Sequence[str]], str], tables.Columns]] = {
+    "clients": ("average accuracies", tables.in_short, tables.COLUMNS),
+    "clusters": ("scores of clusters", scores.clusters_in_short, scores.CLUSTERS),
+    "scores": ("scores", scores.in_short, scores.COLUMNS),
 }
-"""By what a paper's runs are scored: the module that shows its figures, and what these are called."""
+"""By what a paper's runs are scored: what its figures are called, how they are summed up and shown."""
 
 
 def cells(results: Results) -> list[Compared]:
@@ -77,11 +75,12 @@ def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> d
 
     Where whole runs are scored, leads of the paper's own method stand with its tables, not with other claims.
     """
-    kind, what = _KINDS[paper.scored]
+    (what, in_short, _), of_clients = _KINDS[paper.scored], paper.scored == "clients"
     members = [each for each in found if each.published.paper == paper.name]
     judged = verdicts.verdicts(paper.claims, paper.figures, results)
-    apart = () if kind is tables else (("lead", "table"),)
-    listed = [each for each in judged if (each.first.kind, each.first.source) not in apart]
+    listed = [
+        each for each in judged if of_clients or (each.first.kind, each.first.source) != ("lead", "table")
+    ]
     unpublished = [each.published.unpublished for each in members if each.published.unpublished]
     places = grouped(
         (each for each in members if not each.published.lacks), lambda each: each.published.place
@@ -94,29 +93,29 @@ def _sections_of(paper: Paper, found: Sequence[Compared], results: Results) -> d
         "unpublished": ", ".join(dict.fromkeys(part for each in unpublished for part in each.split(", "))),
         "lacking": openings.lacking_table(members),
         "open_cells": openings.open_table(members),
-        "legend": legend(members, paper.rules),
+        "legend": tables.legend(members, paper.rules),
         "tallies": overview.of_figures(what, members, paper.rules) + overview.of_claims(judged, paper.rules),
-        "in_short": kind.in_short(members, paper.rules)
+        "in_short": in_short(members, paper.rules)
         + verdicts.in_short(listed, paper.rules)
         + tables.selection_text(members),
         "verdicts": verdicts.verdict_tables(listed, paper.rules),
         "tables": [_table(paper, of_table) for of_table in places.values()],
-        "settings": [(suite, clusterings.settings_table(results, suite)) for suite in paper.others],
+        "settings": [(suite, scores.settings_table(results, suite)) for suite in paper.others],
         "queue": openings.queue_table(results, paper.queue),
-        **(_of_clients if kind is tables else _whole)(paper, members, results),
+        **(_of_clients if of_clients else _whole)(paper, members, results),
     }
 
 
 def _table(paper: Paper, found: Sequence[Compared]) -> dict[str, Any]:
     """Return the parts of a published table."""
-    kind, first = _KINDS[paper.scored][0], found[0].published
+    first, columns = found[0].published, _KINDS[paper.scored][-1]
     by_metric = grouped(found, lambda each: each.published.metric)
     metrics = [
         {
             "name": metric,
-            "figures": tables.figure_table(members, kind.COLUMNS, paper.rules),
+            "figures": tables.figure_table(members, columns, paper.rules),
             "spreads": tables.spread_text(members, paper.rules),
-            "leads": clusterings.lead_table(members) if kind is clusterings else "",
+            "leads": scores.lead_table(members) if paper.scored == "clusters" else "",
         }
         for metric, members in by_metric.items()
         if metric not in GAINS
@@ -127,8 +126,8 @@ def _table(paper: Paper, found: Sequence[Compared]) -> dict[str, Any]:
         "metrics": metrics,
         "notes": tables.notes(found),
         "gains": tables.gains_table(found, paper.rules),
-        "grids": grids(found, paper.rules),
-        "at_constant": at_constant(found),
+        "grids": tables.grids(found, paper.rules),
+        "at_constant": tables.at_constant(found),
     }
 
 

@@ -15,13 +15,10 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
-from fedmpi.judging.estimates import FEWEST, Estimate
-from fedmpi.judging.families import corrected
+from fedmpi.judging.estimates import FEWEST, Estimate, corrected
 from fedmpi.judging.judgement import NOT_RUN
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, HEADLINE
-from fedmpi.reproduction.papers import PAPERS
-from fedmpi.reproduction.published import table
+from fedmpi.reproduction.published import AS_PUBLISHED, BY_VALIDATION, HEADLINE, PAPERS, table
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.studies import clean
 from fedmpi.reproduction.tables import page_table
@@ -94,9 +91,10 @@ def comparisons() -> list[Comparison]:
         The file cannot be read, or names a change that there is not.
     """
     path = locations.find(PAPERS[0].tables[0]).parents[1] / "lessons.csv"
-    found = [Comparison(**row) for row in table(path, [field.name for field in fields(Comparison)])]
+    columns = [field.name for field in fields(Comparison)]
+    found = [Comparison(**row) for _, row in table(path, columns, change=_CHANGES)]
     for each in found:
-        if each.change not in _CHANGES or bool(each.change) == bool(each.over_suite):
+        if bool(each.change) == bool(each.over_suite):
             raise BadInput(f"{path}: {each.comparison}: name what to compare with, or a change")
     return found
 

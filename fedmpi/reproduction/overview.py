@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.judging.judgement import CONFIRMED, NOT_REACHED, NOT_RUN, REFUTED
-from fedmpi.reproduction.cells import HEADLINE, Compared
-from fedmpi.reproduction.clusterings import leads_of
-from fedmpi.reproduction.published import CLUSTERING, GAINS
+from fedmpi.reproduction.cells import Compared
+from fedmpi.reproduction.published import CLUSTERING, GAINS, HEADLINE
+from fedmpi.reproduction.scores import leads_of
 from fedmpi.reproduction.tables import page_table
 from fedmpi.reproduction.verdicts import Verdict, answers_of, readings_of
 
@@ -65,20 +66,10 @@ class Tally:
         """Whether the lists of names say so where there is none."""
         return self.what == AT_EQUAL_WORK and self.rule == HEADLINE
 
-    @property
-    def confirmed(self) -> list[str]:
-        """What is confirmed, by name."""
-        return self._named(_SURE)
-
-    @property
-    def denied(self) -> list[str]:
-        """What is refuted or not reached, by name."""
-        return self._named(_DENIED)
-
     def _in(self, state: str) -> list[str]:
         return [name for name, answer in self.answers if _OF_ANSWERS.get(answer, _OPEN) == state]
 
-    def _named(self, state: str) -> list[str]:
+    def named(self, state: str) -> list[str]:
         """Return the first names in a state; one of several answers is there once, with their number."""
         names = Counter(() if self.of_reading else self._in(state))
         said = [f"{name} ({count} times)" if count > 1 else name for name, count in names.items()]
@@ -98,9 +89,9 @@ def of_figures(what: str, found: Sequence[Compared], rules: Sequence[str]) -> li
     tallies = [Tally(what, rule, list(zip(names, answers[rule], strict=True))) for rule in rules]
     clusters = [each for each in figures if each.published.metric in CLUSTERING]
     leads = [
-        (f"over {each.over.row} on {each.over.column}", each.judged.corrected)
+        (f"over {each.pair()[1].row} on {each.pair()[1].column}", answer.corrected)
         for members in grouped(clusters, lambda each: (each.published.table, each.published.metric)).values()
-        for each in leads_of(members)
+        for each, _, answer in leads_of(members)
     ]
     return [*tallies, *([Tally(f"leads of {found[0].published.paper}", HEADLINE, leads)] if clusters else [])]
 
@@ -152,10 +143,10 @@ def picture(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> dict[str, Any
     """Return what the template of the picture needs: a bar per line of `table`."""
     rows, y = [], _TOP
     for name, _, tallies in papers:
-        for number, tally in enumerate(tallies):
+        for tally in tallies:
             label = f"{len(tally.answers)} {tally.what}, {tally.rule}"
-            rows.append({"paper": "" if number else name, "label": label, "y": y, "bars": _bars(tally)})
-            y += _STEP
+            rows.append({"paper": name, "label": label, "y": y, "bars": _bars(tally)})
+            name, y = "", y + _STEP
         y += _GAP
     legend = [
         {"x": _LEFT + place, "label": state, "colour": colour}
@@ -166,13 +157,10 @@ def picture(papers: Sequence[tuple[str, str, Sequence[Tally]]]) -> dict[str, Any
 
 def _bars(tally: Tally) -> list[dict[str, Any]]:
     """Return the parts of a bar; together they are as wide as the picture allows."""
-    unit = (_WIDTH - _LEFT - 10) / max(len(tally.answers), 1)
-    bars: list[dict[str, Any]] = []
-    x = float(_LEFT)
-    for count, (colour, ink) in zip(tally.counts, _LOOKS, strict=True):
-        width = count * unit
-        if count:
-            place = {"x": round(x, 1), "width": round(width, 1)}
-            bars.append({**place, "colour": colour, "ink": ink, "count": count})
-        x += width
-    return bars
+    widths = [count * (_WIDTH - _LEFT - 10) / max(len(tally.answers), 1) for count in tally.counts]
+    starts = accumulate(widths, initial=float(_LEFT))
+    return [
+        {"x": round(x, 1), "width": round(width, 1), "colour": colour, "ink": ink, "count": count}
+        for x, width, (colour, ink), count in zip(starts, widths, _LOOKS, tally.counts, strict=False)
+        if count
+    ]

@@ -1,16 +1,22 @@
-"""What papers print and claim, from the CSV files that travel with the suites."""
+"""The papers: what they print and claim, from the CSV files beside their suites, and how it is judged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fedmpi.analysis.rows import RULES
+from fedmpi.config import locations
 from fedmpi.config.documents import load_csv
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, MAE, METRICS, MSE, RMSE, Metric
+
+HEADLINE, BY_VALIDATION, AS_PUBLISHED = RULES
 
 CLUSTERING = {"clustering accuracy": CLUSTERING_ACCURACY.name, "macro F1": CLUSTERING_F1.name}
 """What papers call metrics of all graphs of a run; they are the last round's under every rule."""
@@ -50,6 +56,13 @@ _OVER = ("more", "twice", "least")
 """Kinds that count clients, or their gains, over a third method."""
 
 SOURCES = ("text", "table", "equal work")
+
+
+MARGIN = 0.02
+"""Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
+
+RELATIVE_MARGIN = 0.05
+"""Errors that differ by less, relative to the published one, are the same."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +117,13 @@ class Published:
     def score(self) -> Metric | None:
         """The metric that a score is of; None of other figures."""
         return SCORES.get(self.metric)
+
+    @property
+    def margin(self) -> float:
+        """By how much figures that are the same may differ from it."""
+        if self.score is not None and not self.score.bounded:
+            return RELATIVE_MARGIN * self.value
+        return 1 / self.clients if self.clients else MARGIN
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -198,7 +218,7 @@ def read(path: Path) -> list[Published]:
         The file cannot be read, or a value in it; the message names the line.
     """
     found = []
-    for number, row in enumerate(table(path, _FIGURES), start=2):
+    for number, row in table(path, _FIGURES, metric=KNOWN, spread_of=SPREADS):
         try:
             found.append(_figure(row))
         except ValueError as error:
@@ -215,11 +235,10 @@ def read_claims(path: Path) -> list[Claim]:
         The file cannot be read, names a kind, a source or a metric that there is not, or leaves out cases
         that a kind needs.
     """
-    claims = [Claim(**row) for row in table(path, [field.name for field in fields(Claim)])]
+    columns, words = [field.name for field in fields(Claim)], ("", *KNOWN)
+    rows = table(path, columns, kind=KINDS, source=SOURCES, metric=words)
+    claims = [Claim(**row) for _, row in rows]
     for claim in claims:
-        for name, known in (("kind", KINDS), ("source", SOURCES), ("metric", ("", *KNOWN))):
-            if (given := getattr(claim, name)) not in known:
-                raise BadInput(f"{path}: {name} {given}: there are {', '.join(known)}")
         for name in ("cases", "against", *(("over",) if claim.kind in _OVER else ())):
             if claim.suite and not getattr(claim, name):
                 raise BadInput(f"{path}: {claim.claim}: a claim of kind {claim.kind} needs {name}")
@@ -228,11 +247,8 @@ def read_claims(path: Path) -> list[Claim]:
 
 def _figure(row: dict[str, Any]) -> Published:
     printed, clients = row.pop("value"), None
-    for name, known in (("metric", KNOWN), ("spread_of", SPREADS)):
-        if row[name] not in known:
-            raise BadInput(f"{name} {row[name]}: there are {', '.join(filter(None, known))}")
     if not row["suite"] and not row["lacks"]:
-        raise BadInput("no suite: 'lacks' must say what it takes that there is not")
+        raise ValueError("no suite: 'lacks' must say what it takes that there is not")
     if row["metric"] == "ratio":
         improved, clients = map(int, printed.split("/"))
         value = improved / clients
@@ -251,17 +267,104 @@ def _finite(name: str, text: str) -> float:
     return value
 
 
-def table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of a file that travels with the suites.
+def table(path: Path, columns: Sequence[str], **known: Sequence[str]) -> list[tuple[int, dict[str, Any]]]:
+    """Return the rows of a file that travels with the suites, with the numbers of their lines.
 
     Raises
     ------
     BadInput
-        It cannot be read, or has other columns.
+        It cannot be read, has other columns, or in a column a word that is not among those known.
     """
 
     def check(found: tuple[str, ...]) -> None:
         if found != tuple(columns):
             raise BadInput(f"{path}: the columns must be {', '.join(columns)}")
 
-    return [row for _, row in load_csv(path, check)]
+    rows = load_csv(path, check)
+    for (number, row), (name, words) in product(rows, known.items()):
+        if row[name] not in words:
+            there = ", ".join(filter(None, words))
+            raise BadInput(f"{path}: line {number}: {name} {row[name]}: there are {there}")
+    return rows
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and the suites that compute it.
+
+    Attributes
+    ----------
+    name : str
+        As in the column `paper` of its CSV files, which lie beside its suites.
+    title : str
+    tables : tuple of str
+        Suites of its tables; what the splits and the ablation are compared with is in the first.
+    splits, ablation : str
+        Suites; papers whose runs are scored as a whole have no other splits, and may have no ablation.
+    scored : str
+        What a whole run is scored by: "clusters", "scores", or "clients" where clients are.
+    others : tuple of str
+        Suites of other settings of a paper scored by clusters.
+    rules : tuple of str
+        Where clients are scored: the selection rules that figures and claims are judged under, the paper's
+        own first.
+    """
+
+    name: str
+    title: str
+    tables: tuple[str, ...]
+    splits: str = ""
+    ablation: str = ""
+    scored: str = "clients"
+    others: tuple[str, ...] = ()
+    rules: tuple[str, ...] = (AS_PUBLISHED, HEADLINE)
+
+    @cached_property
+    def figures(self) -> list[Published]:
+        """What it prints."""
+        return read(locations.find(self.tables[0]).with_name("published.csv"))
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """What it claims."""
+        return read_claims(locations.find(self.tables[0]).with_name("claims.csv"))
+
+    @property
+    def queue(self) -> tuple[str, ...]:
+        """Suites whose missing cases its page lists."""
+        further = (self.splits, self.ablation) if self.scored == "clients" else ()
+        return (*self.tables, *filter(None, further))
+
+
+PAPERS = (
+    Paper(
+        "GCFL",
+        "Xie, Ma, Xiong, Yang: Federated graph classification over non-IID graphs, NeurIPS 2021",
+        ("gcfl/table3", "gcfl/table4"),
+        "gcfl/splits",
+        "gcfl/ablation",
+    ),
+    Paper(
+        "FCLG",
+        "Li, Agrawal, Ramnath, Jin: Federated contrastive learning of graph-level representations, "
+        "IEEE BigData 2024",
+        ("fclg/table2", "fclg/table3"),
+        scored="clusters",
+        rules=(HEADLINE,),
+        others=("fclg/sweep", "fclg/causes"),
+    ),
+    Paper(
+        "FedCCH",
+        "Jiao et al.: FedCCH, IJCAI 2025, doi 10.24963/ijcai.2025/333",
+        ("fedcch/table1",),
+        rules=(HEADLINE, BY_VALIDATION),
+    ),
+    Paper(
+        "FedGraphNN",
+        "He et al.: FedGraphNN, a federated learning system and benchmark for graph neural networks, 2021",
+        ("fedgraphnn/table2", "fedgraphnn/table20", "fedgraphnn/table3", "fedgraphnn/table4"),
+        ablation="fedgraphnn/freesolv",
+        scored="scores",
+        rules=(AS_PUBLISHED, BY_VALIDATION),
+    ),
+)

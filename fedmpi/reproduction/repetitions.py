@@ -14,8 +14,7 @@ from fedmpi.config.tables import parse_override
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.reproduction.claims import Stated
-from fedmpi.reproduction.papers import PAPERS
-from fedmpi.reproduction.published import Claim, Published, read, read_claims
+from fedmpi.reproduction.published import PAPERS, Claim, Published, read, read_claims
 from fedmpi.reproduction.results import Key, Known, Plan, Repetition, Results, only, plan
 
 _SETTINGS = {"seed": "seed", "partition.seed": "split_seed"}

@@ -1,17 +1,33 @@
-"""Published scores over all test graphs beside ours, and what changed settings score, as Markdown."""
+"""Scores of whole runs and of clusters beside ours, and what changed settings score, as Markdown."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
-from fedmpi.reproduction.cells import AS_PUBLISHED, BY_VALIDATION, Compared, compare
+from fedmpi.judging.judgement import Judgement, Question, in_words, judge
+from fedmpi.reproduction.cells import Compared, compare
+from fedmpi.reproduction.claims import Stated
+from fedmpi.reproduction.published import AS_PUBLISHED, BY_VALIDATION, CLUSTERING, HEADLINE, Claim
 from fedmpi.reproduction.results import Cell, Results, Row
-from fedmpi.reproduction.tables import OURS, PAPER, Columns, answered, constant, page_table
+from fedmpi.reproduction.tables import (
+    OURS,
+    PAPER,
+    Columns,
+    answered,
+    constant,
+    page_table,
+    pivot,
+    refused,
+    text,
+)
 
 _CHOSEN = {AS_PUBLISHED: "chosen on test data as published", BY_VALIDATION: "chosen by validation"}
 
@@ -146,3 +162,105 @@ def _entry(rows: Mapping[int, Row], seeds: Sequence[int]) -> str | None:
     rules = (AS_PUBLISHED, BY_VALIDATION)
     means = [np.mean([float(rows[seed][RULES[rule]]) for seed in seeds]) for rule in rules]
     return f"{means[0]:.2f} ({means[1]:.2f})"
+
+
+def clusters_in_short(found: Sequence[Compared], rules: Sequence[str]) -> str:
+    """Return what became of the published scores and leads, a line per reading and metric."""
+    lines = []
+    readings = grouped(found, lambda each: each.published.reading)
+    for reading, metric in product(readings, CLUSTERING):
+        members = [each for each in readings[reading] if each.published.metric == metric]
+        of_tables = grouped(members, lambda each: each.published.table)
+        said = f"of {len(members)} published figures {answered(members, rules[0])}"
+        leads = [answer.corrected for table in of_tables.values() for *_, answer in leads_of(table)]
+        if leads:
+            said += f"; of {len(leads)} leads of {members[0].published.paper} "
+            said += in_words(leads, refused(members))
+        title = f"{' and '.join(of_tables)}{f', {reading}' if reading else ''}"
+        lines.append(f"- {title}, {metric}: {said}.\n")
+    return "".join(lines)
+
+
+def settings_table(results: Results, suite: str) -> str:
+    """Return what other settings score: a line per setting, a column per dataset; empty if none was run.
+
+    Parameters
+    ----------
+    suite : str
+        Its cases are called after seed, dataset and setting, parted by hyphens, in any order.
+    """
+    found = {}
+    for key, repetitions in results.plan(suite).items():
+        name = next(iter(repetitions.values()))
+        parts = [part for part in name.split("-") if part != key.dataset and not _SEED.fullmatch(part)]
+        cell = results.cell(key, repetitions)
+        if cell.runs:  # what a hyphen within a number has parted is put together again
+            setting = re.sub(r"(\de) (\d)", r"\1-\2", " ".join(parts))
+            found[setting, key.dataset] = _accuracy_and_f1(cell)
+    return pivot("setting", found) if found else ""
+
+
+_SEED = re.compile(r"seed\d+")
+
+
+def _accuracy_and_f1(cell: Cell) -> str:
+    """Return mean accuracy and macro F1 in percent, and over how many repetitions where it is one."""
+    accuracy, f1 = (100 * cell.values(name).mean() for name in CLUSTERING.values())
+    return f"{accuracy:.1f}, {f1:.1f}{'' if len(cell.runs) > 1 else ' (one)'}"
+
+
+def lead_table(found: Sequence[Compared]) -> str:
+    """Return the leads of `leads_of` as a table; empty where there are none."""
+    leads = {
+        (each.claim.claim, each.pair()[1].column): "; ".join(
+            (f"{each.lead():+.4f}", text(question.estimate), str(answer))
+        )
+        for each, question, answer in leads_of(found)
+    }
+    return pivot("published; ours; holds?", leads) if leads else ""
+
+
+def leads_of(found: Sequence[Compared]) -> list[tuple[Stated, Question, Judgement]]:
+    """Return the leads of the paper's own method, paired by repetition; none where it is not there.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+        The figures of one metric of one table: a family of judgements. The paper's method has its name.
+    """
+    figures = [each.published for each in found]
+    cells = {each.cases: one.cell for each, one in zip(figures, found, strict=True)}
+    own = {each.column: each.cases for each in figures if each.row == each.paper}
+    stated = [
+        Stated(
+            Claim(
+                *(each.paper, "lead", "table", each.place, f"{each.paper} over {each.row}", each.reading),
+                *(each.metric, each.suite, own[each.column], each.cases, ""),
+            ),
+            figures,
+            lambda _, cases: cells[cases],
+        )
+        for each in figures
+        if own and each.row != each.paper
+    ]
+    questions = [each.question(HEADLINE) for each in stated]
+    return list(zip(stated, questions, judge(questions), strict=True))
+
+
+def _std(each: Compared) -> float | None:
+    ours = each.ours[HEADLINE]
+    return ours.std if ours is not None and ours.freedom else None
+
+
+def _range(each: Compared) -> str | None:
+    values = each.cell.values(CLUSTERING[each.published.metric])
+    return f"{values.min():.4f} to {values.max():.4f}" if values.size else None
+
+
+CLUSTERS: Columns = {
+    "paper": PAPER["paper"],
+    "repetitions": PAPER["seeds"],
+    "mean": OURS[HEADLINE],
+    "std": _std,
+    "range": _range,
+}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +15,8 @@ from fedmpi.judging.estimates import Estimate
 from fedmpi.judging.judgement import REFUTED, Question, judge
 from fedmpi.metrics import clients
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.cells import AS_PUBLISHED, HEADLINE, MARGIN
 from fedmpi.reproduction.claims import Stated
-from fedmpi.reproduction.published import Claim, Published
+from fedmpi.reproduction.published import AS_PUBLISHED, HEADLINE, Claim, Published
 from fedmpi.reproduction.results import Cell, Key, Results
 from fedmpi.reproduction.tables import mean, method, named, page_table, text
 
@@ -184,16 +182,13 @@ def split_leads(results: Results, splits: str, claims: Sequence[Claim], figures:
     elsewhere = {cell.key: cell for cell in cells_of(results, splits)}
     stated = [Stated(claim, figures, results.one) for claim in claims if claim.kind == "lead"]
     stated = [each for each in stated if all(cell.key in elsewhere for cell in each.cells)]
+    others = [replace(each, cell_of=lambda *of: elsewhere[results.one(*of).key]) for each in stated]
     rows: list[list[object]] = [[each.claim.claim, f"{each.lead():+.4f}"] for each in stated]
     headings = ["claim", "published"]
-    for rule, column in RULES.items():
-        questions = []
-        for row, each in zip(rows, stated, strict=True):
-            ours, against = each.cells
-            other = measures.lead(elsewhere[ours.key], elsewhere[against.key], column)
-            row += [_counted(measures.lead(ours, against, column), "seeds"), _counted(other, "splits")]
-            questions.append(Question(other, each.lead() - MARGIN, math.inf, each.unpublished))
-        for row, answer in zip(rows, judge(questions), strict=True):
+    for rule in RULES:
+        asked = [[each.question(rule) for each in which] for which in (stated, others)]
+        for row, ours, other, answer in zip(rows, *asked, judge(asked[1]), strict=True):
+            row += [_counted(ours.estimate, "seeds"), _counted(other.estimate, "splits")]
             row.append(str(answer).replace("seed", "split"))
         headings += [f"{rule}: published split", "other splits", "verdict on these"]
     return page_table(headings, rows)
@@ -210,66 +205,48 @@ def _mean_and_std(cell: Cell | None, column: str) -> str | None:
     return text(average.mean) + (f", {average.std:.4f}" if average.freedom else "")
 
 
-@dataclass(frozen=True)
-class _Switched:
-    """A cell, the reference it differs from, and FedAvg under the same settings outside the algorithm."""
-
-    cell: Cell
-    reference: Cell
-    baseline: Cell
-
-    @property
-    def text(self) -> str:
-        """The settings that the reference does not have."""
-        usual = _settings(self.reference.key)
-        apart = [each for each in _settings(self.cell.key) if each not in usual]
-        return ", ".join(each.removeprefix("algorithm.") for each in apart)
-
-    def effect(self, rule: str) -> Estimate | None:
-        """Return the difference to the reference, paired by seed."""
-        return measures.lead(self.cell, self.reference, RULES[rule])
-
-    def lead(self, rule: str) -> Estimate | None:
-        """Return the lead over FedAvg, of another method."""
-        if self.cell.key.algorithm == _BASELINE:
-            return None
-        return measures.lead(self.cell, self.baseline, RULES[rule])
-
-    def is_identical(self) -> bool:
-        """Whether every accuracy is the reference's, in each seed that both have."""
-        both = self.cell.shared(self.reference)
-        tables = [(self.cell.values(c, both), self.reference.values(c, both)) for c in RULES.values()]
-        return all(bool((ours == other).all()) for ours, other in tables)
-
-
 def ablation_table(results: Results, suite: str, reference: str) -> str:
-    """Return the effect of each switch; whether it is one is corrected for the number of switches."""
-    found = list(_switches(results, suite, reference))
+    """Return the effect of each switch; whether it is one is corrected for the number of switches.
+
+    Cells stand beside the reference settings of their method, and FedAvg under the same ones outside of it.
+    """
+    switched = [
+        (cell, first, results.cell(_baseline(cell.key)))
+        for first in cells_of(results, reference)
+        for cell in cells_of(results, suite)
+        if cell.key[:3] == first.key[:3] and cell.shared(first)
+    ]
     headings = ["dataset", "method", "switch", "seeds"]
     rows: list[list[object]] = [
         [
-            *(dataset_name(one.cell.key.dataset), algorithm_name(one.cell.key.algorithm), one.text),
-            len(one.cell.shared(one.reference)),
+            *(dataset_name(cell.key.dataset), algorithm_name(cell.key.algorithm)),
+            *(_switch(cell.key, first.key), len(cell.shared(first))),
         ]
-        for one in found
+        for cell, first, _ in switched
     ]
     for rule in _SHOWN:
-        judged = judge([Question(one.effect(rule), 0.0, 0.0) for one in found])
-        for row, one, answer in zip(rows, found, judged, strict=True):
+        column = RULES[rule]
+        effects = [measures.lead(cell, first, column) for cell, first, _ in switched]
+        judged = judge([Question(effect, 0.0, 0.0) for effect in effects])
+        for row, (cell, first, baseline), effect, answer in zip(rows, switched, effects, judged, strict=True):
             surely = "yes" if answer.corrected == REFUTED else "not shown"
-            row += [mean(measures.average(one.cell, RULES[rule])), one.effect(rule)]
-            row += ["none: identical" if one.is_identical() else surely, one.lead(rule)]
+            others = None if cell.key.algorithm == _BASELINE else measures.lead(cell, baseline, column)
+            row += [mean(measures.average(cell, column)), effect]
+            row += ["none: identical" if _identical(cell, first) else surely, others]
         headings += [rule, f"{rule}: effect", "an effect?", f"{rule}: lead over FedAvg"]
     return page_table(headings, rows)
 
 
-def _switches(results: Results, suite: str, reference: str) -> Iterator[_Switched]:
-    """Yield the reference settings of each method, then its switches."""
-    switched = cells_of(results, suite)
-    for first in cells_of(results, reference):
-        for cell in switched:
-            if cell.key[:3] == first.key[:3] and cell.shared(first):
-                yield _Switched(cell, first, results.cell(_baseline(cell.key)))
+def _switch(key: Key, reference: Key) -> str:
+    """Return the settings that the reference does not have."""
+    usual = _settings(reference)
+    return ", ".join(each.removeprefix("algorithm.") for each in _settings(key) if each not in usual)
+
+
+def _identical(cell: Cell, other: Cell) -> bool:
+    """Return whether every accuracy is the other's, in each seed that both have."""
+    both = cell.shared(other)
+    return all((cell.values(name, both) == other.values(name, both)).all() for name in RULES.values())
 
 
 def _baseline(key: Key) -> Key:

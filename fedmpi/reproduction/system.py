@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from fedmpi.analysis.summary import setting
 from fedmpi.config import locations
 from fedmpi.datasets.atoms import ONE_HOT_WIDTH
-from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.families.moleculenet import MOLECULES
 from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops, published_node_flops
 from fedmpi.models.options import MODELS, FedGraphNNOptions, MessagePassingOptions, Shape
 from fedmpi.reproduction.published import table
@@ -46,7 +46,7 @@ loading and evaluation included; FLOPs have a slip where no count gives what is 
 def _cells() -> dict[tuple[str, str], Printed]:
     """Return the cells of all tables by dataset and model."""
     rows = table(locations.find("fedgraphnn/table6").with_name("system.csv"), _COLUMNS)
-    return {(row["dataset"], row["model"]): row for row in rows}
+    return {(row["dataset"], row["model"]): row for _, row in rows}
 
 
 _WIDTHS = {"original": 8, "attributes": 8, "scalar8": 8, "onehot": ONE_HOT_WIDTH, "constant": 1}

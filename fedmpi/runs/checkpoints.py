@@ -29,9 +29,6 @@ _LOG = logging.getLogger(__name__)
 _PATIENCE_S = 10.0
 """A network file system may take so long to show on one host what another has made."""
 
-_FORMER = "checkpoint"
-"""Where an older fedmpi kept all clients' states in one file."""
-
 _SHA256_BYTES = 32
 """Bytes of a file's digest, which a rank sends when its file is on disk."""
 
@@ -166,8 +163,6 @@ class Checkpoints:
             except Unfit as error:
                 if self._world.is_root:
                     _LOG.warning("%s is passed over: %s", self._folder / name, error)
-        if self._world.is_root and (former := self._folder.with_name(_FORMER)).exists():
-            _LOG.warning("%s is passed over: an older fedmpi wrote it", former)
         return None
 
     def _read_server(self, name: str, num_clients: int, check: CheckServer) -> Manifest | None:

@@ -1,8 +1,8 @@
-"""What a run records of itself before its first round: fields, partition, placement, digests of data."""
+"""What a run records of itself before its first round, and what of it is unusual, as lines for the user."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +16,18 @@ from fedmpi.client.counted import is_counted
 from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.comm.devices import describe
+from fedmpi.comm.settings import shared_cores, shared_devices
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
 from fedmpi.exchange import links
 from fedmpi.exchange.dropouts import Dropouts
-from fedmpi.exchange.energy import Energy
+from fedmpi.exchange.meter import Energy
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.metrics.metric import Metric
 from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.programs.hooks import Hooks
-from fedmpi.runs.notices import remarks_of
 from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 
 
@@ -104,7 +104,7 @@ def facts_of(
     if world.is_root:
         # No part of the results: they are the same, whatever they are held against.
         of_root["constants"] = by_client(case, federation.task, federation.raws, federation.partition)
-        of_root["remarks"] = remarks_of(case, hooks, table)
+        of_root["remarks"] = _remarks_of(case, hooks, table)
     return {
         "mpi": world.describe(describe(states.device)),
         "rank_of_client": states.hosts.tolist(),
@@ -122,3 +122,59 @@ def facts_of(
 def digests_of(case: Case, source: DataSource, federation: Federation) -> dict[str, str]:
     """Return the content digest of every dataset by name."""
     return {raw.name: digest_of(raw, case.dataset, source) for raw in federation.raws}
+
+
+def notices_of(
+    case: Case, source: DataSource, world: World, table: PartitionTable, facts: Mapping[str, Any], notice: str
+) -> Iterator[str]:
+    """Yield warnings about ranks and cores, then remarks about algorithm, clients, FLOPs, data and record.
+
+    Parameters
+    ----------
+    case : Case
+    source : DataSource
+        Of the case's datasets.
+    world : World
+    table : PartitionTable
+    facts : mapping
+        What `facts_of` returned.
+    notice : str
+        What there is to say of the record; may be empty.
+    """
+    yield from _about_ranks(case, world.workers(shared=case.shared), facts)
+    if len(table.clients) == 1 and facts["communicates"] and table.partition.population is None:
+        yield "warning: one client, so nothing is federated; fedmpi options partition shows how to have more"
+    yield from (f"{case.algorithm.name}: {text}" for text in facts["remarks"])
+    if (population := table.partition.population) is not None:
+        yield (
+            f"each round samples {len(table.sizes):,} of {population.size:,} clients; a row stands for a "
+            "place of the round, and client_id in the record says who had it"
+        )
+    if facts["model_flops"] == COUNTED:
+        yield f"model FLOPs are {COUNTED}: {case.model.name} brings no formula for them"
+    for member in source.members(case.dataset.name):
+        if refused := source.refused_of(member):
+            yield f"{member}: {len(refused)} rows of its file are left out; partition/refused names them"
+    if notice:
+        yield notice
+
+
+def _remarks_of(case: Case, hooks: Hooks, table: PartitionTable) -> list[str]:
+    """Return what the record keeps of an algorithm that is another one in this case."""
+    one_step = case.local_epochs == 1 and table.sizes[:, 0].max() <= case.batch_size
+    participants = hooks.participants(case.seed, 0, len(table.sizes), case.participation)
+    return [text] if (text := hooks.remark(len(participants), bool(one_step))) else []
+
+
+def _about_ranks(case: Case, workers: Sequence[int], facts: Mapping[str, Any]) -> Iterator[str]:
+    ranks = facts["mpi"]["ranks"]
+    working = [rank for rank in ranks if rank["rank"] in workers]  # another server sleeps
+    for line in shared_cores(working, case.threads) + shared_devices(working):
+        yield f"warning: {line}"
+    idle = sorted(set(workers) - set(facts["rank_of_client"]))
+    if idle:
+        server = "" if case.shared else " and a server"
+        yield (
+            f"warning: {len(ranks)} ranks for {len(facts['rank_of_client'])} clients{server}: "
+            f"ranks {', '.join(map(str, idle))} are idle"
+        )

@@ -22,13 +22,12 @@ from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
-from fedmpi.exchange.energy import NOTHING, Energy
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import ClientTable, Gathered
-from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.meter import NOTHING, Energy, Meter
 from fedmpi.exchange.planning import Planner
 from fedmpi.exchange.preparation import Prepared, prepare
-from fedmpi.exchange.server import Clients
+from fedmpi.exchange.server import Known
 from fedmpi.exchange.updates import Updates
 from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.programs.hook_checks import digest
@@ -82,8 +81,9 @@ class Rounds:
         self._chain = Chain(case, algorithm, world, states, self.meter, *places, announces=may_leave)
         self.exchange, self._answers = self._chain.exchange, self._chain.answers(federation.weights)
         domains = domains_of([federation.raws[each.dataset].name for each in federation.partition.clients])
-        known = Clients(federation.weights, self.weights, domains, states.trained, states.size)
-        self._planner = Planner(case, algorithm, (states.messages, states.tells), known)
+        knows = (case.seed, case.optimizer.lr, algorithm, states.messages, states.tells)
+        counts = (federation.weights, self.weights, domains, states.trained, states.size)
+        self._planner = Planner(Known(*knows, *counts))
         sizes = np.full(federation.num_clients, states.messages.nbytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes
@@ -129,15 +129,8 @@ class Rounds:
         if not self.algorithm.prepares:
             return None
         with self.meter.before_rounds("wait", counted=not again):
-            self._prepared = prepare(
-                self.case,
-                self.algorithm,
-                self.world.collectives,
-                federation,
-                self.states,
-                self.meter,
-                stop.raise_if_requested,
-            )
+            place = (self.world.collectives, federation, self.states, self.meter)
+            self._prepared = prepare(self.case, self.algorithm, *place, stop.raise_if_requested)
         self.meter.executed_flops += self._prepared.executed_flops
         return self._prepared
 
@@ -195,7 +188,7 @@ class Rounds:
                 self.case, self.algorithm, self.states, round, working, self.weights, on_device
             )
             self.meter.executed_flops += trained.executed_flops
-            self._alter(round, working, trained, steps)
+            self._chain.alter(round, working, self._updates(trained, steps))
         return trained
 
     def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
@@ -219,23 +212,21 @@ class Rounds:
             raise TooFewLeft(f'{lines[0]}; below_threshold = "stop" ends the run')
         return tuple(lines)
 
-    def _alter(self, round: int, participants: Ints, trained: training.Trained, steps: Ints | None) -> None:
-        """Have the chain change what they send."""
+    def _updates(self, trained: training.Trained, steps: Ints | None) -> Updates:
+        """Return what they send, for the chain to change."""
 
         def received(client: int) -> Row:
             model: Row = on_host(self.exchange.models[int(self.group[client])])
             return model
 
-        places = {number: place for place, number in enumerate(self.clients)}
-        updates = Updates(
+        return Updates(
             trained,
-            places,
+            {number: place for place, number in enumerate(self.clients)},
             self.states.trained,
             received if self.algorithm.averages_models else None,
             lambda number: training.heaviest(self.algorithm, self.clients[number], self.weights),
             () if steps is None else np.flatnonzero(steps <= Step.UPLOAD).tolist(),
         )
-        self._chain.alter(round, participants, updates)
 
     def _diverged(self, round: int, client: int) -> Diverged:
         return Diverged(

@@ -25,8 +25,8 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.views import view_of
 from fedmpi.errors import BadInput, Diverged, Interrupted, TooFewLeft
-from fedmpi.exchange.energy import find as find_energy
 from fedmpi.exchange.links import state_of
+from fedmpi.exchange.meter import find_energy
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
 from fedmpi.metrics.metric import Metric
@@ -36,9 +36,8 @@ from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.dry_call import try_out
-from fedmpi.runs.facts import contents_of, digests_of, facts_of
+from fedmpi.runs.facts import contents_of, digests_of, facts_of, notices_of
 from fedmpi.runs.first_answers import check_start
-from fedmpi.runs.notices import notices_of
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.run_folder import Opening, RunFolder
@@ -130,7 +129,7 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     """
     where = Position()
     transcript = None if job.audit is None else Transcript(lambda: where.round, job.audit)
-    world.collectives.listener = transcript
+    world.collectives.listener = transcript.message if transcript else None
     run_folder = RunFolder(job.case, job.folder, world, where, transcript)
     try:
         with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world), run_folder:

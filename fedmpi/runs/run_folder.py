@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,11 @@ from fedmpi.programs.position import Position
 from fedmpi.runs.checkpoints import Checkpoints, Saved
 from fedmpi.runs.facts import Contents
 from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
-from fedmpi.runs.locked_folder import LockedFolder, taken_over
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
-from fedmpi.store import embeddings
+from fedmpi.store import disk, embeddings, events, lock, runfile
 from fedmpi.store.checkpoint import Meta, Unfit
-from fedmpi.store.lock import is_held
+from fedmpi.store.lock import FolderLock
 from fedmpi.store.provenance import collect
 from fedmpi.store.record import RunRecord
 from fedmpi.store.transcript import Transcript
@@ -46,6 +45,78 @@ class Opening:
     notice: str
     fields: frozenset[str] = frozenset()
     recorded: int = 0
+
+
+class LockedFolder:
+    """A run folder, locked, and its record.
+
+    A process that was stopped for long may have lost the lock to another one. So it checks the lock before
+    each write. Once the lock is lost it writes nothing more, also not when it closes the record.
+
+    Raises
+    ------
+    BadInput
+        On entry: another live process holds the folder, or it cannot be written.
+    """
+
+    def __init__(self, folder: Path, world: World, where: Position) -> None:
+        self.path, self._world, self._where = folder, world, where
+        self.lock = FolderLock(folder)
+        self.record: RunRecord | None = None
+        """The record that was made or opened in the folder."""
+        self.given_up = False
+        """Whether a failure in `writing`, which has been reported, ends the job."""
+
+    def __enter__(self) -> Self:
+        self.lock.__enter__()
+        if self.lock.former_may_live:  # it may be stopped between its check and its write
+            for name in (events.NAME, runfile.NAME):
+                disk.detach(self.path / name)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._close()
+        finally:
+            self.lock.__exit__(*error)
+
+    @contextmanager
+    def writing(self) -> Iterator[RunRecord]:
+        """Return a context in which the folder may be written; what fails in it ends the whole job."""
+        assert self.record is not None
+        self._where.writing = True
+        try:
+            self.confirm()
+            yield self.record
+        except FedmpiError as error:
+            self.given_up = True
+            self._close(str(error))
+            self._world.fail(error)
+        finally:
+            self._where.writing = False
+
+    def confirm(self) -> None:
+        """Raise RunFailed unless the folder is still this process's."""
+        if self.lock.lost():
+            raise _taken_over(self.path)
+
+    def _close(self, failure: str = "") -> None:
+        """Close the record, as failed if there is a reason; nothing is written where the lock is lost."""
+        if self.record is None:
+            return
+        if self.lock.lost():
+            self.record.silence()
+        if failure:
+            self.record.finish("failed", failure)
+        self.record.close()
+
+
+def _taken_over(folder: Path) -> RunFailed:
+    """Return the error of a process whose folder is another's now."""
+    return RunFailed(
+        f"{folder} was taken over by another process while this one stood still, "
+        "or its lock was removed; this one stops and writes nothing more there"
+    )
 
 
 class RunFolder:
@@ -197,8 +268,8 @@ class RunFolder:
         """Write the states of a rank that does not hold the folder; what fails ends the whole job."""
         self._where.writing = True
         try:
-            if not is_held(self._folder, self._lock_text):
-                raise taken_over(self._folder)
+            if not lock.is_held(self._folder / lock.NAME, self._lock_text):
+                raise _taken_over(self._folder)
             return self._checkpoints.write_states(finished, states)
         except RunFailed as error:
             self._world.fail(error)

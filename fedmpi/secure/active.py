@@ -66,15 +66,15 @@ class CautiousClient:
         self._confirmed = False
 
     def offer(self) -> tuple[dict[int, bytes], bytes]:
-        """See `protocols.Client`."""
+        """See `secagg.Client`."""
         return self._client.offer()
 
     def accept(self, sealed: Mapping[int, bytes]) -> None:
-        """See `protocols.Client`."""
+        """See `secagg.Client`."""
         self._client.accept(sealed)
 
     def upload(self, summand: Summand) -> Vector:
-        """See `protocols.Client`."""
+        """See `secagg.Client`."""
         return self._client.upload(summand)
 
     def sign(self, survivors: Collection[int]) -> bytes:
@@ -124,7 +124,7 @@ class CautiousClient:
         self._confirmed = True
 
     def answer(self, survivors: Collection[int]) -> bytes:
-        """See `protocols.Client`.
+        """See `secagg.Client`.
 
         Raises
         ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,62 +19,7 @@ from fedmpi.secure.roster import Roster
 
 Summand = npt.NDArray[np.int32]
 Vector = npt.NDArray[Any]
-
-
-class Client(Protocol):
-    """One client's side of a sum; see `secagg.Client` and `lightsecagg.Client`."""
-
-    def offer(self) -> tuple[dict[int, bytes], bytes]:
-        """Return the sealed message to each neighbour, and what goes to the server."""
-
-    def accept(self, sealed: Mapping[int, bytes]) -> None:
-        """Take the neighbours' messages."""
-
-    def upload(self, summand: Summand) -> Vector:
-        """Return the masked summand."""
-
-    def answer(self, survivors: Collection[int]) -> bytes:
-        """Return what lifts the masks from the survivors' sum."""
-
-
-class Server(Protocol):
-    """The server's side of a sum."""
-
-    def unmask(self, total: Any, survivors: Collection[int], answers: Mapping[int, bytes]) -> Summand:
-        """Return the sum of the survivors' summands."""
-
-
-class SecureSum(Protocol):
-    """A protocol for vectors of one size.
-
-    Attributes
-    ----------
-    dtype : type
-        Of an upload.
-    """
-
-    dtype: ClassVar[Any]
-
-    def roster(self, run: bytes, number: int, group: int, order: Sequence[int]) -> Roster:
-        """Return who takes part in a sum; `order` holds its clients in a secret random order."""
-
-    def client(self, number: int, key: AgreementKey, public: Mapping[int, bytes], roster: Roster) -> Client:
-        """Return a client's side of a sum."""
-
-    def server(self, roster: Roster, vaults: Mapping[int, bytes]) -> Server:
-        """Return the server's side of a sum."""
-
-    def add(self, upload: Vector, total: Vector) -> None:
-        """Add an upload to a sum, in place."""
-
-    def sealed_bytes(self, roster: Roster) -> int:
-        """Return the bytes of a message between neighbours."""
-
-    def vault_bytes(self, roster: Roster, client: int) -> int:
-        """Return the bytes that a client sends the server with it."""
-
-    def answer_bytes(self, roster: Roster, client: int, sharers: Collection[int]) -> int:
-        """Return the bytes of a client's answer, where the clients `sharers` shared their secrets."""
+Client = secagg.Client | lightsecagg.Client
 
 
 class SecAgg:
@@ -88,6 +33,11 @@ class SecAgg:
         Share of the circle (a client and its neighbours) that must stay: more than that many of it.
     degree : int, optional
         Neighbours of each client, even; all others by default, and where a group has no more.
+
+    Attributes
+    ----------
+    dtype : type
+        Of an upload.
     """
 
     dtype: ClassVar[Any] = np.uint32
@@ -96,7 +46,7 @@ class SecAgg:
         self._stretcher, self._threshold, self._degree = Stretcher(size), threshold, degree
 
     def roster(self, run: bytes, number: int, group: int, order: Sequence[int]) -> Roster:
-        """See `SecureSum`."""
+        """Return who takes part in a sum; `order` holds its clients in a secret random order."""
         members = tuple(sorted(order))
         ring = 0 < self._degree < len(members) - 1
         circles = neighbours.ring(order, self._degree) if ring else neighbours.everybody(members)
@@ -106,11 +56,11 @@ class SecAgg:
     def client(
         self, number: int, key: AgreementKey, public: Mapping[int, bytes], roster: Roster
     ) -> secagg.Client:
-        """See `SecureSum`."""
+        """Return a client's side of a sum."""
         return secagg.Client(number, key, public, roster, self._stretcher)
 
     def server(self, roster: Roster, vaults: Mapping[int, bytes]) -> secagg.Server:
-        """See `SecureSum`."""
+        """Return the server's side of a sum."""
         return secagg.Server(roster, vaults, self._stretcher)
 
     def add(self, upload: Vector, total: Vector) -> None:
@@ -118,15 +68,15 @@ class SecAgg:
         np.add(total, upload, out=total)
 
     def sealed_bytes(self, roster: Roster) -> int:
-        """See `SecureSum`."""
+        """Return the bytes of a message between neighbours."""
         return 2 * shamir.SHARE_BYTES + SEAL_BYTES
 
     def vault_bytes(self, roster: Roster, client: int) -> int:
-        """See `SecureSum`."""
+        """Return the bytes that a client sends the server with it."""
         return KEY_BYTES * len(roster.neighbours[client]) + SEAL_BYTES
 
     def answer_bytes(self, roster: Roster, client: int, sharers: Collection[int]) -> int:
-        """See `SecureSum`."""
+        """Return the bytes of a client's answer, where the clients `sharers` shared their secrets."""
         return shamir.SHARE_BYTES * (len(roster.partners(client, sharers)) + 1)
 
 
@@ -149,7 +99,7 @@ class LightSecAgg:
         self._size, self._threshold, self._colluders = size, threshold, colluders
 
     def roster(self, run: bytes, number: int, group: int, order: Sequence[int]) -> Roster:
-        """See `SecureSum`."""
+        """See `SecAgg`."""
         members = tuple(sorted(order))
         least = max(math.ceil(exactly(self._threshold) * len(members)), 2)
         return Roster(run, number, group, members, neighbours.everybody(members), least)
@@ -161,11 +111,11 @@ class LightSecAgg:
     def client(
         self, number: int, key: AgreementKey, public: Mapping[int, bytes], roster: Roster
     ) -> lightsecagg.Client:
-        """See `SecureSum`."""
+        """See `SecAgg`."""
         return lightsecagg.Client(number, key, public, roster, self._code(roster))
 
     def server(self, roster: Roster, vaults: Mapping[int, bytes]) -> lightsecagg.Server:
-        """See `SecureSum`."""
+        """See `SecAgg`."""
         return lightsecagg.Server(roster, self._code(roster))
 
     def add(self, upload: Vector, total: Vector) -> None:
@@ -174,13 +124,17 @@ class LightSecAgg:
         np.minimum(total, total - np.uint64(PRIME), out=total)  # what is below the prime wraps: the larger
 
     def sealed_bytes(self, roster: Roster) -> int:
-        """See `SecureSum`."""
+        """See `SecAgg`."""
         return 4 * self._code(roster).piece + SEAL_BYTES
 
     def vault_bytes(self, roster: Roster, client: int) -> int:
-        """See `SecureSum`; nothing goes to the server."""
+        """See `SecAgg`; nothing goes to the server."""
         return 0
 
     def answer_bytes(self, roster: Roster, client: int, sharers: Collection[int]) -> int:
-        """See `SecureSum`."""
+        """See `SecAgg`."""
         return 4 * self._code(roster).piece
+
+
+SecureSum = SecAgg | LightSecAgg
+"""A protocol for vectors of one size."""

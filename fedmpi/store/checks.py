@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field as Bound
@@ -12,7 +12,7 @@ from pydantic import StringConstraints, TypeAdapter
 
 from fedmpi.metrics.metric import Metric
 from fedmpi.store import digests, old_schema, stored
-from fedmpi.store.plain import Dataset, NotPlain, Tree
+from fedmpi.store.plain import Damaged, Dataset, Tree
 from fedmpi.store.schema import Array, Field, measurement_fields, result_fields
 from fedmpi.store.stored import Stored, Text
 
@@ -23,10 +23,6 @@ _EXTRA = TypeAdapter(stored.ExtraFields)
 _METRICS = TypeAdapter(stored.Metrics)
 _COUNT, _TEXT = ("i8", ()), ("S", ())
 _RESULTS, _MEASURED = "digests/results", "digests/measurements"
-
-
-class Damaged(ValueError):
-    """A record is not what was written; the text says where."""
 
 
 class Header(Stored):
@@ -66,17 +62,58 @@ class AttemptHeader(Stored):
     collectives: Annotated[list[Text], Bound(max_length=stored.MOST_FIELDS)]
 
 
-class Seals(Protocol):
-    """Verifies the content of a record; `group` is "" for the file, else an attempt's path."""
+class Seals:
+    """Verifies the content of a record; `group` is "" for the file, else an attempt's path.
+
+    Of a schema without digests names and numbers cannot be verified.
+
+    Parameters
+    ----------
+    tree : Tree
+    rounds : int
+        Planned.
+    sealed : bool
+        Whether the record has digests.
+    """
+
+    def __init__(self, tree: Tree, rounds: int, *, sealed: bool) -> None:
+        self._tree, self._rounds, self._sealed = tree, rounds, sealed
+
+    def _dataset(self, group: str, name: str) -> Dataset:
+        return self._tree.datasets[_path(group, name)]
 
     def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
         """Refuse datasets that are missing, unknown, or of another type or size."""
+        there = self._tree.below(group) if group else self._tree.datasets
+        mine = {path: each for path, each in there.items() if group or not path.startswith(_FREE)}
+        for path in sorted(expected.keys() ^ mine.keys()) if self._sealed else ():
+            raise Damaged(f"/{_path(group, path)}: {'missing' if path in expected else 'unknown'}")
+        check_types(group, {path: each for path, each in mine.items() if path in expected}, expected)
 
     def text(self, group: str, name: str) -> str:
-        """Return a text that changes while the run goes on."""
+        """Return a text that changes while the run goes on.
+
+        One of its two digests fits; a killed writer leaves the digests unequal.
+        """
+        content = self._dataset(group, name).text()
+        if self._sealed:
+            slots = self._dataset(group, f"digests/{name}_now_and_before").read()
+            if digests.of_text(content.encode()) not in slots.tolist():
+                raise Damaged(f"/{_path(group, name)} is not what was written")
+        return content
 
     def whole_rounds(self, group: str, rows: str, count: int) -> int:
-        """Return how many rounds are whole where the stored count says `count`."""
+        """Return how many rounds are whole: they have digests; `count`, stored later, is not larger."""
+        if not self._sealed:
+            if not 0 <= count <= self._rounds:
+                raise Damaged(f"/{group}: {count} of {self._rounds} rounds")
+            return count
+        stored_digests = self._dataset(group, rows)
+        blank = np.flatnonzero(stored_digests.read() == digests.BLANK)
+        whole = int(blank[0]) if len(blank) else stored_digests.shape[0]
+        if not 0 <= count <= whole:
+            raise Damaged(f"/{group}: it counts {count} rounds, but {whole} have digests")
+        return whole
 
     def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
         """Refuse rounds whose numbers do not fit their digests.
@@ -92,82 +129,19 @@ class Seals(Protocol):
         arrays : mapping of str to array [rounds, ...]
             The fields of these rounds by name.
         """
-
-    def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
-        """Refuse anything else that does not fit its digest."""
-
-
-class Sealed:
-    """A record with digests."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-
-    def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
-        """Refuse all but exactly the datasets of the schema."""
-        there = self._tree.below(group) if group else self._tree.datasets
-        mine = {path: each for path, each in there.items() if group or not path.startswith(_FREE)}
-        for path in sorted(expected.keys() ^ mine.keys()):
-            raise Damaged(f"/{_path(group, path)}: {'missing' if path in expected else 'unknown'}")
-        check_types(group, mine, expected)
-
-    def text(self, group: str, name: str) -> str:
-        """Return a text that one of its two digests fits; a killed writer leaves the digests unequal."""
-        content = self._tree.datasets[_path(group, name)].text()
-        slots = self._tree.datasets[_path(group, f"digests/{name}_now_and_before")].read()
-        if digests.of_text(content.encode()) not in slots.tolist():
-            raise Damaged(f"/{_path(group, name)} is not what was written")
-        return content
-
-    def whole_rounds(self, group: str, rows: str, count: int) -> int:
-        """Return the number of rounds with a digest; the count, written after the digests, is not larger."""
-        blank = np.flatnonzero(self._tree.datasets[_path(group, rows)].read() == digests.BLANK)
-        whole = int(blank[0]) if len(blank) else self._tree.datasets[_path(group, rows)].shape[0]
-        if not 0 <= count <= whole:
-            raise Damaged(f"/{group}: it counts {count} rounds, but {whole} have digests")
-        return whole
-
-    def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """Compare each round with its digest. See `Seals.check_rounds`."""
+        if not self._sealed:
+            return
         found = digests.of_rounds(first, arrays)
-        wrong = np.flatnonzero(found != self._tree.datasets[_path(group, rows)].read(len(found)))
+        wrong = np.flatnonzero(found != self._dataset(group, rows).read(len(found)))
         if len(wrong):
             place = group or "rounds"
             raise Damaged(f"/{place}: round {first + int(wrong[0]) + 1} is not what was written")
 
     def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
-        """Compare all of it with its one digest."""
-        if digests.of_values(values) != self._tree.datasets[_path(group, "digests/rest")].integer():
+        """Refuse anything else that does not fit its one digest."""
+        if self._sealed and digests.of_values(values) != self._dataset(group, "digests/rest").integer():
             what = "attributes or provenance" if group else "attributes, configuration, clients or partition"
             raise Damaged(f"/{group}: {what} are not what was written")
-
-
-class Unsealed:
-    """A record of a schema without digests: its names and numbers cannot be verified."""
-
-    def __init__(self, tree: Tree, rounds: int) -> None:
-        self._tree, self._rounds = tree, rounds
-
-    def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
-        """Check type and size of the datasets that are in both schemas."""
-        there = self._tree.below(group) if group else self._tree.datasets
-        check_types(group, {path: each for path, each in there.items() if path in expected}, expected)
-
-    def text(self, group: str, name: str) -> str:
-        """Return the stored text."""
-        return self._tree.datasets[_path(group, name)].text()
-
-    def whole_rounds(self, group: str, rows: str, count: int) -> int:
-        """Return the stored count."""
-        if not 0 <= count <= self._rounds:
-            raise Damaged(f"/{group}: {count} of {self._rounds} rounds")
-        return count
-
-    def check_rounds(self, group: str, rows: str, first: int, arrays: Mapping[str, Array]) -> None:
-        """No-op. See `Seals.check_rounds`."""
-
-    def check_rest(self, group: str, values: Mapping[str, Any]) -> None:
-        """No-op."""
 
 
 _FREE = ("partition/", "lives/")
@@ -186,7 +160,7 @@ def check_types(
         dtype, shape = expected[path]
         fits = each.dtype.kind in "SO" if dtype == "S" else each.dtype == np.dtype(dtype)
         if not fits or each.shape != shape:
-            raise NotPlain(
+            raise Damaged(
                 f"/{_path(group, path)} is of type {each.dtype} and shape {list(each.shape)}, "
                 f"expected {'text' if dtype == 'S' else np.dtype(dtype)} and {list(shape)}"
             )

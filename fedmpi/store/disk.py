@@ -40,10 +40,11 @@ def open_plain(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def write_whole(target: Path, content: str | bytes) -> None:
+def write_whole(target: Path, content: str | bytes, *, durable: bool = False) -> None:
     """Write a file so that there is either all of it, or what was there before; folders are made.
 
-    What is no plain file, such as a pipe, is written to as it is.
+    What is no plain file, such as a pipe, is written to as it is. A `durable` file is so after a crash of the
+    machine, too.
 
     Raises
     ------
@@ -61,6 +62,8 @@ def write_whole(target: Path, content: str | bytes) -> None:
         fresh.write_bytes(whole)
         if target.exists():
             shutil.copymode(target, fresh)
+        if durable:
+            sync(fresh)
         os.replace(fresh, target)
     except OSError as error:
         fresh.unlink(missing_ok=True)
@@ -133,14 +136,12 @@ def reserve(path: Path, size: int) -> None:
 
     File systems that cannot reserve (some network and copy-on-write ones) are left as they are.
     """
-    descriptor = os.open(path, os.O_RDWR)
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    except OSError as error:
-        if error.errno not in _NOT_SUPPORTED:
-            raise
-    finally:
-        os.close(descriptor)
+    with path.open("r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            if error.errno not in _NOT_SUPPORTED:
+                raise
 
 
 def require(path: Path, size: int) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -36,18 +35,11 @@ def save(folder: Path, round: int, arrays: Mapping[str, Array]) -> None:
     RunFailed
         It could not be written (disk full).
     """
-    target = folder / FOLDER / f"round-{round:04d}.npz"
-    fresh = target.with_suffix(".tmp")
+    target, content = folder / FOLDER / f"round-{round:04d}.npz", io.BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
     try:
-        target.parent.mkdir(exist_ok=True)
-        with fresh.open("wb") as stream:
-            np.savez(stream, **arrays)  # type: ignore[arg-type]
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(fresh, target)
+        disk.write_whole(target, content.getvalue(), durable=True)
     except OSError as error:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
         raise disk.failure(target, error) from error
 
 

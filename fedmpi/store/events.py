@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ def _described(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "data": exact.encode(array)}
 
 
-def start_of(log: list[Event]) -> Start:
+def start_of(log: Sequence[Event]) -> Start:
     """Return the first event of a log that `lines.read` returned."""
     first = log[0]
     assert isinstance(first, Start)

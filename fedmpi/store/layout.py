@@ -25,8 +25,6 @@ from fedmpi.store.schema import (
     canonical_json,
     config_digest,
     measurement_fields,
-    num_examples,
-    num_tasks,
     result_fields,
 )
 
@@ -48,15 +46,10 @@ def open_again(path: Path) -> h5py.File:
 
 def size_at_least(start: Start) -> int:
     """Return the bytes of the datasets of `lay_out`, and as much as HDF5's own structures may take."""
-    sizes = _axis_sizes(start)
+    sizes = axis_sizes(len(start.clients), partition=start.partition)
     rows = sum(field.blank(field.shape(sizes)).nbytes for field in result_fields(start.extra).values())
     arrays = sum(array.nbytes for array in start.partition.values())
     return start.rounds * (rows + 8) + arrays + len(canonical_json(start.config)) + _STRUCTURE_BYTES
-
-
-def _axis_sizes(start: Start) -> dict[str, int]:
-    counts = num_examples(start.partition), num_tasks(start.partition)
-    return axis_sizes(len(start.clients), examples=counts[0], tasks=counts[1])
 
 
 def lay_out(file: h5py.File, start: Start) -> None:
@@ -85,7 +78,7 @@ def lay_out(file: h5py.File, start: Start) -> None:
         _add(partition, field, texts(array) if array.dtype.kind == "U" else array)
     file.create_group("lives")
     rounds = file.create_group("rounds")
-    sizes = _axis_sizes(start)
+    sizes = axis_sizes(len(start.clients), partition=start.partition)
     for field in result_fields(start.extra).values():
         _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
     rest = digests.of_values(rest_of_file(attributes, config, start.clients, start.partition))

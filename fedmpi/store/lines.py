@@ -8,26 +8,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import Any, BinaryIO, Never
+from typing import Annotated, Any, BinaryIO, Literal, Never
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import Field as Bound
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from fedmpi.errors import BadInput
 from fedmpi.store import disk, exact, stored
 from fedmpi.store.chain import BrokenChain, Chain
 from fedmpi.store.events import Attempt, Event, Round, Start, Status
-from fedmpi.store.line_models import LINE, AttemptLine, RoundLine, StartLine, StatusLine
-from fedmpi.store.schema import (
-    SCHEMA_VERSION,
-    Array,
-    Field,
-    axis_sizes,
-    measurement_fields,
-    num_examples,
-    num_tasks,
-    result_fields,
-)
+from fedmpi.store.schema import SCHEMA_VERSION, Array, Field, axis_sizes, measurement_fields, result_fields
+from fedmpi.store.stored import Stored, Text
 
 MOST_BYTES = 1 << 28
 """Of a line that is no round's; the largest known start, of a million graphs, has 20 MB."""
@@ -37,6 +29,68 @@ _BYTES_OF_NUMBER = 32
 
 _ROUND_BYTES = 1 << 16
 """Of a round's line without its numbers: names and seal."""
+
+
+class _Array(Stored):
+    dtype: Annotated[str, StringConstraints(pattern=r"^[<>=|]?([iu][1248]|f[48]|b1|U\d{1,4})$")]
+    shape: Annotated[list[Annotated[int, Bound(ge=0, lt=2**31)]], Bound(max_length=8)]
+    data: Any
+
+    def array(self) -> Array:
+        return exact.decode(self.data, self.dtype, tuple(self.shape))
+
+
+class _Line(Stored):
+    line: int
+    time: Text
+
+
+class StartLine(_Line):
+    """What is known before the first round."""
+
+    event: Literal["start"]
+    config: stored.JsonObject
+    clients: stored.Clients
+    rounds: stored.Rounds
+    partition: dict[stored.Name, _Array]
+    extra: stored.ExtraFields
+    metrics: stored.Metrics
+    fedmpi_version: Text
+    numerics_version: stored.Version
+    schema_version: Literal[4]
+
+
+class AttemptLine(_Line):
+    """A start of the job, the first or a resume."""
+
+    event: Literal["life"]
+    time: stored.Stamp
+    first_round: stored.Index
+    ranks: stored.Ranks
+    collectives: stored.Collectives
+    provenance: stored.JsonObject
+
+
+class RoundLine(_Line):
+    """A round; its fields are those of the start line."""
+
+    event: Literal["round"]
+    round: stored.Index
+    results: dict[str, Any]
+    measurements: dict[str, Any]
+
+
+class StatusLine(_Line):
+    """A change of the status."""
+
+    event: Literal["status"]
+    status: stored.Status
+    reason: Text
+
+
+LINE: TypeAdapter[StartLine | AttemptLine | RoundLine | StatusLine] = TypeAdapter(
+    Annotated[StartLine | AttemptLine | RoundLine | StatusLine, Bound(discriminator="event")]
+)
 
 
 class Decoder:
@@ -150,8 +204,7 @@ class Decoder:
         self._attempt = Attempt(
             body.first_round, body.ranks, tuple(body.collectives), body.provenance, body.time
         )
-        counts = num_examples(start.partition), num_tasks(start.partition)
-        self._sizes = axis_sizes(len(start.clients), body.ranks, len(body.collectives), *counts)
+        self._sizes = axis_sizes(len(start.clients), body.ranks, len(body.collectives), start.partition)
         self._fields = {**result_fields(start.extra), **measurement_fields(start.extra)}
         return self._attempt
 

@@ -11,11 +11,11 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,12 +40,12 @@ class _Owner(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
+    job: str = ""
+    restart: str = "0"
+    host: str = "?"
     pid: int = Field(ge=1, lt=2**31)
     started: str | None
     place: str = ""
-    host: str = "?"
-    job: str = ""
-    restart: str = "0"
     token: str = ""
 
 
@@ -72,9 +72,8 @@ class FolderLock:
     def __init__(self, folder: Path, name: str = NAME, refusal: str = "", *, wait: bool = False) -> None:
         self.path = folder / name
         self._refusal, self._wait = refusal, wait
-        self._owner = _this_process()
-        self.token = str(self._owner["token"])
-        self.text = json.dumps(self._owner)
+        self.token = secrets.token_hex(8)
+        self.text = json.dumps(_this_process(self.token).model_dump())
         self._stop = threading.Event()
         self._beat: threading.Thread | None = None
         self._lost = False
@@ -110,7 +109,7 @@ class FolderLock:
 
         That happens to a process that stood still for long, as one that was stopped.
         """
-        self._lost = self._lost or not _is_held(self.path, self.text)
+        self._lost = self._lost or not is_held(self.path, self.text)
         return self._lost
 
     def _acquire(self) -> bool:
@@ -138,7 +137,7 @@ class FolderLock:
             former = _read(self.path)
             fresh.write_text(self.text)
             os.replace(fresh, self.path)
-            self.former_may_live = former is None or former.get("place") != _place()
+            self.former_may_live = former is None or former.place != _place()
             return True
         finally:
             guard.unlink(missing_ok=True)
@@ -185,12 +184,8 @@ def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
         yield Path(folder)
 
 
-def is_held(folder: Path, text: str) -> bool:
-    """Return whether the lock of a run's folder still has this text."""
-    return _is_held(folder / NAME, text)
-
-
-def _is_held(path: Path, text: str) -> bool:
+def is_held(path: Path, text: str) -> bool:
+    """Return whether a lock still has this text."""
     try:
         with disk.open_plain(path) as stream:
             return stream.read(len(text) + 1) == text.encode()
@@ -212,17 +207,12 @@ def _state(path: Path) -> State:
     owner = _read(path)
     if owner is None:  # just being written, or by a process that died right then
         return "live" if age < _STALE_SECONDS else "stale"
-    if owner.get("place") == _place():
-        return "live" if _start_time(int(owner["pid"])) == owner["started"] else "stale"
-    if _is_former_attempt(owner):
+    if owner.place == _place():
+        return "live" if _start_time(owner.pid) == owner.started else "stale"
+    job, restart = _this_job()
+    if job and owner.job == job and owner.restart != restart:  # this Slurm job before it was queued again
         return "stale"
     return "live" if age < _STALE_SECONDS else "stale"
-
-
-def _is_former_attempt(owner: Mapping[str, Any]) -> bool:
-    """Return whether the owner was this Slurm job before it ended and was queued again."""
-    mine = _this_job()
-    return bool(mine["job"]) and owner.get("job") == mine["job"] and owner.get("restart") != mine["restart"]
 
 
 def refuse_live(folder: Path) -> None:
@@ -232,28 +222,21 @@ def refuse_live(folder: Path) -> None:
 
 
 def _in_use(path: Path) -> str:
-    owner = _read(path) or {}
-    job = f" (job {owner['job']})" if owner.get("job") else ""
-    who = f"by pid {owner.get('pid', '?')} on host {owner.get('host', '?')}{job}"
+    owner = _read(path)
+    job = f" (job {owner.job})" if owner and owner.job else ""
+    who = f"by pid {owner.pid if owner else '?'} on host {owner.host if owner else '?'}{job}"
     return f"run folder {path.parent} is in use {who}; wait for it or choose another folder"
 
 
-def _this_process() -> dict[str, Any]:
-    return {
-        **_this_job(),
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "started": _start_time(os.getpid()),
-        "place": _place(),
-        "token": secrets.token_hex(8),
-    }
+def _this_process(token: str) -> _Owner:
+    (job, restart), pid, host = _this_job(), os.getpid(), socket.gethostname()
+    started, place = _start_time(pid), _place()
+    return _Owner(job=job, restart=restart, host=host, pid=pid, started=started, place=place, token=token)
 
 
-def _this_job() -> dict[str, str]:
-    return {
-        "job": os.environ.get("SLURM_JOB_ID", ""),
-        "restart": os.environ.get("SLURM_RESTART_COUNT", "0"),
-    }
+def _this_job() -> tuple[str, str]:
+    """Return number and restarts of the Slurm job that this process belongs to; blank without one."""
+    return os.environ.get("SLURM_JOB_ID", ""), os.environ.get("SLURM_RESTART_COUNT", "0")
 
 
 def _place() -> str:
@@ -282,14 +265,12 @@ def _age(path: Path) -> float:
         return float("inf")
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> _Owner | None:
     """Return the owner that a lock names; None where none can be read."""
     try:
-        owner = load_json(path, "lock")
-        _Owner.model_validate(owner)
+        return _Owner.model_validate(load_json(path, "lock"))
     except ValueError:
         return None
-    return owner
 
 
 def _write_new(path: Path, text: str) -> bool:

@@ -23,8 +23,8 @@ _MOST_ATTRIBUTE_BYTES = 1 << 24
 _NUMBERS = (h5py.h5t.INTEGER, h5py.h5t.FLOAT)
 
 
-class NotPlain(ValueError):
-    """The file holds something that no record holds; the text names it."""
+class Damaged(ValueError):
+    """The file holds something that no record holds, or not what was written; the text says where."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,19 @@ class Dataset:
     def texts(self) -> Array:
         """Return an array of str."""
         if self.dtype.kind not in "SO":
-            raise NotPlain("no text where one belongs")
-        decoded = [bytes(item).decode() for item in self.read().ravel().tolist()]
-        return np.array(decoded, dtype=str).reshape(self.shape)
+            raise Damaged("no text where one belongs")
+        return _decoded(self.read())
 
     def text(self) -> str:
         """Return a single text."""
-        return str(self.texts()[()]) if self.shape == () else _refuse("a list of texts where one belongs")
+        if self.shape:
+            raise Damaged("a list of texts where one belongs")
+        return str(self.texts()[()])
 
     def integer(self) -> int:
         """Return a single integer."""
         if self.shape or self.dtype.kind not in "iu":
-            raise NotPlain("no integer where one belongs")
+            raise Damaged("no integer where one belongs")
         return int(self.read()[()])
 
 
@@ -103,7 +104,7 @@ def look_over(file: h5py.File) -> Tree:
 
     Raises
     ------
-    NotPlain
+    Damaged
         It holds a link, a reference, storage outside, or more than fits into it.
     OSError, RuntimeError, KeyError, ValueError
         HDF5 finds it damaged.
@@ -125,7 +126,7 @@ class _Look:
 
     def _group(self, group: h5py.h5g.GroupID, path: str, depth: int) -> None:
         if depth > _DEPTH:
-            raise NotPlain(f"/{path}: groups nested deeper than {_DEPTH}")
+            raise Damaged(f"/{path}: groups nested deeper than {_DEPTH}")
         self._once(group, path)
         self._tree.groups[path] = _attributes(group, path)
         for name in list(group):
@@ -133,19 +134,19 @@ class _Look:
             kind = group.links.get_info(name).type
             if kind != h5py.h5l.TYPE_HARD:
                 what = {h5py.h5l.TYPE_SOFT: "a soft link", h5py.h5l.TYPE_EXTERNAL: "a link to another file"}
-                raise NotPlain(f"/{inner} is {what.get(kind, 'a link')}, and no link is followed")
+                raise Damaged(f"/{inner} is {what.get(kind, 'a link')}, and no link is followed")
             item = h5py.h5o.open(group, name)
             if isinstance(item, h5py.h5g.GroupID):
                 self._group(item, inner, depth + 1)
             elif isinstance(item, h5py.h5d.DatasetID):
                 self._dataset(item, inner)
             else:
-                raise NotPlain(f"/{inner} is neither a group nor a dataset")
+                raise Damaged(f"/{inner} is neither a group nor a dataset")
 
     def _once(self, item: h5py.h5g.GroupID | h5py.h5d.DatasetID, path: str) -> None:
         address = h5py.h5o.get_info(item).addr
         if address in self._seen or len(self._seen) >= _MOST_OBJECTS:
-            raise NotPlain(f"/{path} is in the file twice, or one of too many")
+            raise Damaged(f"/{path} is in the file twice, or one of too many")
         self._seen.add(address)
 
     def _dataset(self, item: h5py.h5d.DatasetID, path: str) -> None:
@@ -153,11 +154,11 @@ class _Look:
         plan = item.get_create_plist()
         layout = plan.get_layout()
         if layout == h5py.h5d.VIRTUAL:
-            raise NotPlain(f"/{path} is a virtual dataset: its numbers lie in other files, never read")
+            raise Damaged(f"/{path} is a virtual dataset: its numbers lie in other files, never read")
         if plan.get_external_count():
-            raise NotPlain(f"/{path} has its numbers in another file, which is never read")
+            raise Damaged(f"/{path} has its numbers in another file, which is never read")
         if layout not in (h5py.h5d.CONTIGUOUS, h5py.h5d.COMPACT) or plan.get_nfilters():
-            raise NotPlain(f"/{path} is stored in chunks or through a filter, which no record is")
+            raise Damaged(f"/{path} is stored in chunks or through a filter, which no record is")
         _check_type(item.get_type(), path)
         shape = _shape(item.get_space(), path)
         num_bytes = math.prod(shape) * item.get_type().get_size()
@@ -165,20 +166,20 @@ class _Look:
         offset = item.get_offset()
         inside = offset is not None and offset + num_bytes <= self._size
         if layout == h5py.h5d.CONTIGUOUS and num_bytes and not inside:
-            raise NotPlain(f"/{path} is not in the file in full")
+            raise Damaged(f"/{path} is not in the file in full")
         self._tree.datasets[path] = Dataset(item.dtype, shape, item)
 
     def _take(self, num_bytes: int, path: str) -> None:
         """Count what was found: all together is not more than the file has."""
         self._left -= num_bytes
         if self._left < 0:
-            raise NotPlain(f"/{path} has a size that does not fit into the file")
+            raise Damaged(f"/{path} has a size that does not fit into the file")
 
 
 def _attributes(item: h5py.h5g.GroupID | h5py.h5d.DatasetID, path: str) -> dict[str, Any]:
     count = h5py.h5a.get_num_attrs(item)
     if count > _MOST_ATTRIBUTES:
-        raise NotPlain(f"/{path} has {count} attributes")
+        raise Damaged(f"/{path} has {count} attributes")
     values: dict[str, Any] = {}
     for number in range(count):
         each = h5py.h5a.open(item, index=number)
@@ -186,7 +187,7 @@ def _attributes(item: h5py.h5g.GroupID | h5py.h5d.DatasetID, path: str) -> dict[
         _check_type(each.get_type(), f"{path}: attribute {name}")
         shape = _shape(each.get_space(), f"{path}: attribute {name}")
         if math.prod(shape) * each.get_type().get_size() > _MOST_ATTRIBUTE_BYTES:
-            raise NotPlain(f"/{path}: attribute {name} is longer than any of a record")
+            raise Damaged(f"/{path}: attribute {name} is longer than any of a record")
         array = np.empty(shape, each.dtype)
         if array.size:
             each.read(array)
@@ -199,22 +200,22 @@ def _check_type(kind: h5py.h5t.TypeID, path: str) -> None:
     plain = kind.get_class() in _NUMBERS or kind.get_class() == h5py.h5t.STRING
     flag = kind.get_class() == h5py.h5t.ENUM and kind.get_size() == 1
     if not (plain or flag) or kind.committed():
-        raise NotPlain(f"/{path} is of a type that no record has")
+        raise Damaged(f"/{path} is of a type that no record has")
 
 
 def _shape(space: h5py.h5s.SpaceID, path: str) -> tuple[int, ...]:
     if space.get_simple_extent_type() not in (h5py.h5s.SCALAR, h5py.h5s.SIMPLE):
-        raise NotPlain(f"/{path} has no content")
+        raise Damaged(f"/{path} has no content")
     return tuple(space.shape)
 
 
 def _value(array: Array) -> Any:
     """Return an attribute as a plain value where it is one; texts as str."""
     if array.dtype.kind in "SO":
-        texts = [bytes(item).decode() for item in array.ravel().tolist()]
-        return texts[0] if array.shape == () else np.array(texts, dtype=str).reshape(array.shape)
+        array = _decoded(array)
     return array[()].item() if array.shape == () else array
 
 
-def _refuse(why: str) -> Any:
-    raise NotPlain(why)
+def _decoded(array: Array) -> Array:
+    texts = [bytes(item).decode() for item in array.ravel().tolist()]
+    return np.array(texts, dtype=str).reshape(array.shape)

@@ -16,20 +16,13 @@ from typing import Any
 
 import fedmpi
 
-PACKAGES = {
-    "fedmpi": "fedmpi",
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "torch": "torch",
-    "torch_geometric": "torch-geometric",
-    "mpi4py": "mpi4py",
-    "h5py": "h5py",
-    "networkx": "networkx",
-    "tslearn": "tslearn",
-    "sklearn": "scikit-learn",
-    "numba": "numba",
-    "pydantic": "pydantic",
-}
+PACKAGES = (
+    "fedmpi", "numpy", "scipy", "torch", "torch-geometric", "mpi4py", "h5py", "networkx", "tslearn",
+    "scikit-learn", "numba", "pydantic",
+)  # fmt: skip
+_MODULES = {"torch-geometric": "torch_geometric", "scikit-learn": "sklearn"}
+"""Of packages that are not imported by their name."""
+
 _PREFIXES = (
     "SLURM_", "OMPI_", "MPI", "PMI", "PRTE_", "OMP_", "KMP_", "MKL_", "OPENBLAS_", "UCX_", "FI_",
     "APPTAINER_", "SINGULARITY_",
@@ -105,10 +98,11 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
 def packages() -> dict[str, dict[str, str]]:
     """Return version and place of each package of interest that is imported already."""
     found: dict[str, dict[str, str]] = {}
-    for module, distribution in PACKAGES.items():
-        if sys.modules.get(module) is not None:
-            version = getattr(sys.modules[module], "__version__", None) or _installed_version(distribution)
-            found[distribution] = {"version": str(version), "path": str(sys.modules[module].__file__)}
+    for distribution in PACKAGES:
+        module = sys.modules.get(_MODULES.get(distribution, distribution))
+        if module is not None:
+            version = getattr(module, "__version__", None) or _installed_version(distribution)
+            found[distribution] = {"version": str(version), "path": str(module.__file__)}
     return found
 
 

@@ -14,30 +14,11 @@ from pydantic import ValidationError
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.store import events, lock, old_schema, runfile
-from fedmpi.store.checks import (
-    SEALED,
-    AttemptHeader,
-    Damaged,
-    Header,
-    Sealed,
-    Seals,
-    Unsealed,
-    expected_in_attempt,
-    expected_in_file,
-)
+from fedmpi.store.checks import SEALED, AttemptHeader, Header, Seals, expected_in_attempt, expected_in_file
 from fedmpi.store.hdf5 import open_file
 from fedmpi.store.layout import rest_of_attempt, rest_of_file
-from fedmpi.store.plain import Dataset, NotPlain, Tree, look_over
-from fedmpi.store.schema import (
-    SCHEMA_VERSION,
-    STATUSES,
-    Array,
-    Field,
-    axis_sizes,
-    measurement_fields,
-    num_examples,
-    num_tasks,
-)
+from fedmpi.store.plain import Damaged, Dataset, Tree, look_over
+from fedmpi.store.schema import SCHEMA_VERSION, STATUSES, Array, Field, axis_sizes, measurement_fields
 from fedmpi.store.stored import in_words, parse_object
 from fedmpi.visible import visible
 
@@ -174,16 +155,16 @@ def load_run(path: Path) -> Run:
             return _read(file.parent, tree)
     except BadInput:
         raise
-    except (Damaged, NotPlain) as error:
-        raise BadInput(f"{file}: {_live(file) or f'{error}{repair_hint(file)}'}") from error
-    except ValidationError as error:
-        raise BadInput(f"{file}: {_live(file) or f'{in_words(error)}{repair_hint(file)}'}") from error
     except Exception as error:  # HDF5 and h5py raise nearly anything on bytes that are not theirs
-        raise BadInput(f"{file}: {_live(file) or f'damaged or no HDF5 file{repair_hint(file)}'}") from error
+        if lock.state(file.parent) == "live":
+            raise BadInput(f"{file}: is being written just now; try again") from error
+        raise BadInput(f"{file}: {_in_words(error)}{repair_hint(file)}") from error
 
 
-def _live(file: Path) -> str:
-    return "is being written just now; try again" if lock.state(file.parent) == "live" else ""
+def _in_words(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return in_words(error)
+    return str(error) if isinstance(error, Damaged) else "damaged or no HDF5 file"
 
 
 def repair_hint(file: Path) -> str:
@@ -207,11 +188,11 @@ def _check_schema(file: Path, tree: Tree) -> None:
 def _read(folder: Path, tree: Tree) -> Run:
     header, data = Header.model_validate(tree.groups[""]), tree.datasets
     extra, rounds = header.extra(), header.rounds
-    seals = Sealed(tree) if header.schema_version >= SEALED else Unsealed(tree, rounds)
+    seals = Seals(tree, rounds, sealed=header.schema_version >= SEALED)
     config, clients = data["config"].text(), data["clients"].texts().tolist()
     partition = {name: _array(each) for name, each in tree.below("partition").items()}
     seals.check_rest("", rest_of_file(tree.groups[""], config, clients, partition))
-    sizes = axis_sizes(len(clients), 0, 0, num_examples(partition), num_tasks(partition))
+    sizes = axis_sizes(len(clients), partition=partition)
     seals.check_names("", expected_in_file(rounds, extra, sizes))
     completed = seals.whole_rounds("", "digests/results", data["rounds_completed"].integer())
     results = {name: each.read(completed) for name, each in tree.below("rounds").items()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,6 @@ from fedmpi.store.events import Attempt, Event, EventLog, Round, Start, Status
 from fedmpi.store.reader import load_run, repair_hint
 from fedmpi.store.runfile import RunFile
 from fedmpi.store.schema import SCHEMA_VERSION
-
-DAMAGED = "run.h5.damaged"
-DAMAGED_LOG = "events.jsonl.damaged"
 
 
 def repair(folder: Path) -> str:
@@ -94,50 +92,40 @@ def stored_config(folder: Path) -> dict[str, Any]:
 
 
 def _write_file(folder: Path, log: Sequence[Event]) -> int:
-    target, fresh = folder / runfile.NAME, folder / "run.h5.rebuilt"
-    fresh.unlink(missing_ok=True)
-    start = log[0]
-    assert isinstance(start, Start)
     try:
-        file = RunFile.create(fresh, start)
-        try:
+        with (
+            _made_anew(folder / runfile.NAME) as fresh,
+            closing(RunFile.create(fresh, events.start_of(log))) as file,
+        ):
             for event in log[1:]:
                 file.apply(event)
-            recovered = file.rounds_completed
-        finally:
-            file.close()
-        _replace(folder, fresh, target, DAMAGED)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise disk.failure(target, error) from error
+            return file.rounds_completed
     except (ValueError, KeyError, TypeError) as error:  # names that no HDF5 file can have side by side
-        fresh.unlink(missing_ok=True)
         raise BadInput(f"{folder / events.NAME}: no record can be made of it ({error})") from error
-    return recovered
 
 
 def _write_log(folder: Path, log: Sequence[Event]) -> None:
-    target, fresh = folder / events.NAME, folder / "events.jsonl.rebuilt"
+    with _made_anew(folder / events.NAME) as fresh, closing(EventLog(fresh)) as writer:
+        for event in log:
+            writer.append(event)
+        writer.sync()
+
+
+@contextmanager
+def _made_anew(target: Path) -> Iterator[Path]:
+    """Put what is written into the yielded file in the target's place; a file already there is kept."""
+    fresh = target.with_name(f"{target.name}.rebuilt")
     fresh.unlink(missing_ok=True)
     try:
-        writer = EventLog(fresh)
-        try:
-            for event in log:
-                writer.append(event)
-            writer.sync()
-        finally:
-            writer.close()
-        _replace(folder, fresh, target, DAMAGED_LOG)
+        yield fresh
+        if os.path.lexists(target):
+            os.replace(target, target.with_name(f"{target.name}.damaged"))
+        os.replace(fresh, target)
+        disk.sync(target.parent)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise disk.failure(target, error) from error
-
-
-def _replace(folder: Path, fresh: Path, target: Path, kept: str) -> None:
-    if os.path.lexists(target):
-        os.replace(target, folder / kept)
-    os.replace(fresh, target)
-    disk.sync(folder)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _events_of(folder: Path) -> list[Event]:
@@ -145,11 +133,8 @@ def _events_of(folder: Path) -> list[Event]:
     run = load_run(folder)
     if run.schema_version != SCHEMA_VERSION:
         raise BadInput(f"{runfile.NAME} is of schema {run.schema_version}, which is read and not written on")
-    file = RunFile.open(folder / runfile.NAME)
-    try:
+    with closing(RunFile.open(folder / runfile.NAME)) as file:
         extra, created, status = file.extra, file.created, file.status
-    finally:
-        file.close()
     partition = {name: np.asarray(array) for name, array in run.partition.items()}
     about = (run.metrics, run.fedmpi_version, run.numerics_version, created)
     found: list[Event] = [Start(run.config, run.clients, run.rounds, partition, extra, *about)]
@@ -174,11 +159,6 @@ def _events_of(folder: Path) -> list[Event]:
 def rounds_logged(log: Sequence[Event]) -> int:
     """Return how many rounds the log holds (a round computed twice counts once)."""
     return max((event.round + 1 for event in log if isinstance(event, Round)), default=0)
-
-
-def attempts_logged(log: Sequence[Event]) -> int:
-    """Return how many attempts the log holds."""
-    return sum(isinstance(event, Attempt) for event in log)
 
 
 def last_attempt(log: Sequence[Event]) -> list[Round]:
@@ -213,7 +193,7 @@ def open_if_whole(path: Path, log: Sequence[Event]) -> RunFile | None:
             f"{path.parent}: {events.NAME} was cut, it holds {logged} rounds and {runfile.NAME} {known}; "
             "nothing was changed: restore it, or move the folder away and run again"
         )
-    if file.attempts != attempts_logged(log) or _differs(file, log, known):
+    if file.attempts != sum(isinstance(event, Attempt) for event in log) or _differs(file, log, known):
         file.close()
         return None
     written = file.written_rounds

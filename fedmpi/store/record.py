@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -162,12 +162,10 @@ class RunRecord:
         """
         self._refuse_gap(first_round)
         attempt = Attempt(first_round, ranks, tuple(collectives), dict(provenance), utc_stamp())
-        try:
+        with self._given_up_on_failure():
             self._file.reserve_attempt(attempt)
-        except OSError as error:
-            self._give_up(error)
         self._write(attempt)
-        sizes, fields = self._file.sizes(), {**self._results, **self._measurements}
+        sizes, fields = self._file.sizes, {**self._results, **self._measurements}
         self._shapes = {name: field.shape(sizes) for name, field in fields.items()}
 
     def write_round(
@@ -212,10 +210,8 @@ class RunRecord:
 
     def _refuse_difference(self, index: int, rows: Mapping[str, Array]) -> None:
         for name, row in rows.items():
-            try:
+            with self._given_up_on_failure():
                 stored = self._file.result_row(name, index)
-            except OSError as error:
-                self._give_up(error)
             unequal = np.argwhere(exact.different(row, stored))
             if len(unequal):
                 where = tuple(int(part) for part in unequal[0])
@@ -233,39 +229,38 @@ class RunRecord:
             self._write(Status(status, reason, utc_stamp()))
 
     def _write(self, event: Event) -> None:
-        try:
+        with self._given_up_on_failure():
             self._log.append(event)
             self._file.apply(event)
-        except OSError as error:
-            self._give_up(error)
 
-    def _give_up(self, error: OSError) -> NoReturn:
-        self._given_up = True
-        failure = disk.failure(self.folder, error)
-        status = Status("failed", str(failure), utc_stamp())
-        for destination in (self._file.apply, self._log.append):
-            with suppress(OSError):
-                destination(status)
-        raise failure from error
+    @contextmanager
+    def _given_up_on_failure(self) -> Iterator[None]:
+        """Turn a failed write into RunFailed, and write that as the status wherever it can be written."""
+        try:
+            yield
+        except OSError as error:
+            self._given_up = True
+            failure = disk.failure(self.folder, error)
+            status = Status("failed", str(failure), utc_stamp())
+            for destination in (self._file.apply, self._log.append):
+                with suppress(OSError):
+                    destination(status)
+            raise failure from error
 
     def write_out(self) -> None:
         """Write into `run.h5` what only the log holds yet."""
-        try:
+        with self._given_up_on_failure():
             self._file.write_out()
-        except OSError as error:
-            self._give_up(error)
 
     def sync(self) -> None:
         """Return when everything recorded is on disk; call it before saving a checkpoint.
 
         Then a crash of the machine cannot leave a checkpoint that is ahead of the record.
         """
-        try:
+        with self._given_up_on_failure():
             self._file.write_out()
             self._log.sync()
             disk.sync(self.folder / runfile.NAME)
-        except OSError as error:
-            self._give_up(error)
 
     def silence(self) -> None:
         """Discard all later writes of this process: another one writes the files now."""

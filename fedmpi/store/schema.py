@@ -211,8 +211,11 @@ def measurement_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:
     return {field.name: field for field in (*MEASUREMENTS, *extra) if field.kind == "measurement"}
 
 
+_NOTHING: Mapping[str, Any] = {}
+
+
 def axis_sizes(
-    clients: int, ranks: int = 0, collectives: int = 0, examples: int = 0, tasks: int = 0
+    clients: int, ranks: int = 0, collectives: int = 0, partition: Mapping[str, Any] = _NOTHING
 ) -> dict[str, int]:
     """Return the length of each axis of a round's row.
 
@@ -222,29 +225,17 @@ def axis_sizes(
         Of the run; 0 for ranks where no measurement is meant.
     collectives : int
         Number of collectives that are counted.
-    examples : int
-        Test examples of all clients.
-    tasks : int
-        Label columns.
+    partition : mapping
+        Where it has them: pointers into the test examples of all clients, and names of label columns.
     """
     return {
-        "task": tasks,
+        "task": len(partition["task_names"]) if "task_names" in partition else 0,
         "client": clients,
         "rank": ranks,
         "phase": len(PHASES),
         "collective": collectives,
-        "example": examples,
+        "example": int(partition["test_ptr"][-1]) if "test_ptr" in partition else 0,
     }
-
-
-def num_examples(partition: Mapping[str, Any]) -> int:
-    """Return how many test examples all clients have together; 0 if the partition has none."""
-    return int(partition["test_ptr"][-1]) if "test_ptr" in partition else 0
-
-
-def num_tasks(partition: Mapping[str, Any]) -> int:
-    """Return how many label columns the run has; 0 for graph classification."""
-    return len(partition["task_names"]) if "task_names" in partition else 0
 
 
 def blank_round(fields: Mapping[str, Field], sizes: Mapping[str, int]) -> dict[str, Array]:

@@ -37,7 +37,20 @@ class Transcript:
     def message(
         self, kind: str, sender: int, data: bytes, *, receiver: int | None = 0, client: int | None = None
     ) -> None:
-        """See `comm.audit.Listener`."""
+        """Note a message.
+
+        Parameters
+        ----------
+        kind : str
+            What it is for.
+        sender : int
+            Rank.
+        data : bytes
+        receiver : int or None
+            Rank; None: all.
+        client : int, optional
+            Whose message it is, where it is one client's alone.
+        """
         kept = 0 < len(data) <= self._left
         if kept:
             self._left -= len(data)

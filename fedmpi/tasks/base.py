@@ -35,20 +35,12 @@ _OF_A_BATCH = {"loss", "losses", "outcome", "predictions", "step_batch", "output
 """Methods of a task that other kernels have in code of their own."""
 
 
-class Judging(Protocol):
-    """What a task reads of a case's `evaluation`."""
-
-    @property
-    def vectors(self) -> str:
-        """Whether vectors are clustered as they are."""
-
-    @property
-    def probe(self) -> bool:
-        """Whether a linear classifier is trained on them."""
+HELD_OUT = {"val": "validation", "test": "test"}
+"""Parts that are evaluated, and their names in words."""
 
 
 class Settings(Protocol):
-    """What a task reads of a case, a `fedmpi.case.schema.Case`."""
+    """What a task reads of a case, a `fedmpi.case.schema.Case`, which knows tasks."""
 
     @property
     def seed(self) -> int:
@@ -63,8 +55,8 @@ class Settings(Protocol):
         """Whose outputs are judged."""
 
     @property
-    def evaluation(self) -> Judging:
-        """How."""
+    def evaluation(self) -> Any:
+        """How: the case's `EvaluationOptions`."""
 
 
 class Task(ABC):
@@ -176,6 +168,17 @@ class Task(ABC):
 
     def warm_up(self) -> None:  # noqa: B027 - few tasks have something to do
         """Do what the first use of a library costs, before rounds are timed; on rank 0."""
+
+
+def field_of(metric: Metric, name: str, meaning: str, *axes: str) -> Field:
+    """Return the record's field of a score by round, and by further axes."""
+    return Field(name, ("round", *axes), "f8", metric.unit, meaning, "result", metric.better)
+
+
+def labels_of(raws: Sequence[RawGraphs], split: ClientSplit, part: str) -> npt.NDArray[Any]:
+    """Return the labels of a client's examples of a part, "train", "val" or "test"."""
+    raw = raws[split.dataset]
+    return np.asarray(raw.labels)[split.examples(raw, part)]
 
 
 def packed_scores(length: int, found: Evaluation | None) -> Bytes:

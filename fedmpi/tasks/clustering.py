@@ -10,8 +10,8 @@ import numpy as np
 from fedmpi.metrics import clustering
 from fedmpi.metrics.metric import CLUSTERING_ACCURACY, CLUSTERING_F1, PROBE_ACCURACY, Metric
 from fedmpi.seeds import Purpose, key
-from fedmpi.store.schema import Field, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Settings, Task
+from fedmpi.store.schema import training_loss
+from fedmpi.tasks.base import Bytes, Rows, Settings, Task, field_of
 
 if TYPE_CHECKING:
     from fedmpi.datasets.raw import LabelKind, RawGraphs
@@ -37,10 +37,7 @@ class Clustering(Task):
         self.lengths = np.array([4 * self._dimension * len(split.graphs) for split in splits], np.int64)
         if case.evaluation.probe:
             self.metrics = (*self.metrics, PROBE_ACCURACY)
-        scores = (
-            Field(metric.name, ("round",), "f8", metric.unit, metric.meaning, "result", metric.better)
-            for metric in self.metrics
-        )
+        scores = (field_of(metric, metric.name, metric.meaning) for metric in self.metrics)
         self.fields = (training_loss("nat"), *scores)
 
     def pack(self, client: int, found: Evaluation | None) -> Bytes:

@@ -10,7 +10,7 @@ import numpy as np
 from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Constants, Rows, Settings, Task
+from fedmpi.tasks.base import Bytes, Constants, Rows, Settings, Task, field_of, labels_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
     from fedmpi.partition.partition import ClientSplit
 
 
-def _accuracy(part: str, meaning: str) -> Field:
-    return Field(f"{part}_accuracy", ("round", "client"), "f8", "1", meaning, "result", "higher")
-
-
 FIELDS = (
     training_loss("nat"),
-    _accuracy("train", "running mean of the accuracy over the round's batches"),
+    field_of(ACCURACY, "train_accuracy", "running mean of the accuracy over the round's batches", "client"),
     *held_out_losses("nat"),
-    _accuracy("val", "validation accuracy of the new model"),
-    _accuracy("test", "test accuracy of the new model"),
+    field_of(ACCURACY, "val_accuracy", "validation accuracy of the new model", "client"),
+    field_of(ACCURACY, "test_accuracy", "test accuracy of the new model", "client"),
     Field(
         "test_correct",
         ("round", "example"),
@@ -62,12 +58,9 @@ class GraphClassification(Task):
             return {}
         found: list[float | None] = []
         for split in splits:
-            raw = raws[split.dataset]
-            train, test = (np.asarray(raw.labels)[split.examples(raw, part)] for part in ("train", "test"))
-            if len(train) and len(test):
-                found.append(float((test == np.bincount(train).argmax()).mean()))
-            else:
-                found.append(None)
+            train, test = (labels_of(raws, split, part) for part in ("train", "test"))
+            both = len(train) and len(test)
+            found.append(float((test == np.bincount(train).argmax()).mean()) if both else None)
         return {ACCURACY.name: found}
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import ExampleKind, LabelKind, RawGraphs
 from fedmpi.metrics.metric import HITS_1, HITS_3, HITS_10, MRR, Metric
 from fedmpi.models.outcome import Outcome
-from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Settings, Task, packed_scores
+from fedmpi.store.schema import held_out_losses, training_loss
+from fedmpi.tasks.base import HELD_OUT, Bytes, Rows, Settings, Task, field_of, packed_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +32,6 @@ _AT_ONCE = 256
 """Triples that are ranked together; bounds memory."""
 _CORRUPTED = 1 << 20
 """Layer whose stream of random words draws corrupted triples."""
-_PARTS = (("val", "validation"), ("test", "test"))
 
 
 class LinkPrediction(Task):
@@ -53,7 +52,12 @@ class LinkPrediction(Task):
         super().__init__(case, raws, splits)
         self._sizes = np.array([[len(split.val), len(split.test)] for split in splits], np.int64)
         self.lengths = 8 * self._sizes.sum(axis=1)
-        self.fields = (training_loss("nat"), *held_out_losses("nat"), *_fields(self.metrics))
+        scores = [
+            field_of(metric, metric.field(part), f"{metric.meaning} of all clients' {name} triples")
+            for part, name in HELD_OUT.items()
+            for metric in self.metrics
+        ]
+        self.fields = (training_loss("nat"), *held_out_losses("nat"), *scores)
         self._known: dict[int, tuple[Batch, _Known]] = {}
 
     def step_batch(self, batch: Batch, streams: DropoutStreams) -> Batch:
@@ -119,7 +123,7 @@ class LinkPrediction(Task):
         ranks = gathered.view(np.float32).reshape(-1, 2)
         place = np.repeat(np.tile([0, 1], len(self._sizes)), self._sizes.ravel())
         found: Rows = {}
-        for number, (part, _) in enumerate(_PARTS):
+        for number, part in enumerate(HELD_OUT):
             own = ranks[place == number].ravel().astype(np.float64)
             own = own[~np.isnan(own)]
             for metric in self.metrics:
@@ -197,14 +201,3 @@ def _score(metric: Metric, ranks: npt.NDArray[np.float64]) -> float:
     if metric == MRR:
         return float((1 / ranks).mean())
     return float((ranks <= {HITS_1: 1, HITS_3: 3, HITS_10: 10}[metric]).mean())
-
-
-def _fields(metrics: Sequence[Metric]) -> list[Field]:
-    return [
-        Field(
-            metric.field(part), ("round",), "f8", "1",
-            f"{metric.meaning} of all clients' {name} triples", "result", "higher",
-        )
-        for part, name in _PARTS
-        for metric in metrics
-    ]  # fmt: skip

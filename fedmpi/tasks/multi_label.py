@@ -1,4 +1,4 @@
-"""Several binary labels per graph, some missing: binary cross-entropy, ROC-AUC."""
+"""Several binary labels per graph or per node, some missing: binary cross-entropy, ROC-AUC."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy.typing as npt
 from fedmpi.metrics.metric import PRC_AUC, ROC_AUC, Metric
 from fedmpi.metrics.tasks import average_precision, roc_auc
 from fedmpi.store.schema import Field
-from fedmpi.tasks.base import Rows
+from fedmpi.tasks.base import HELD_OUT, Rows
 from fedmpi.tasks.pooled import Floats, PooledTask
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedmpi.datasets.raw import LabelKind
+    from fedmpi.datasets.raw import ExampleKind, LabelKind
 
 
 _SCORES = {ROC_AUC: roc_auc, PRC_AUC: average_precision}
 
 
 class MultiLabel(PooledTask):
-    """As FedGraphNN's trainers: the sum over labelled pairs of graph and task, divided by their number.
+    """Several binary labels per graph, some missing: binary cross-entropy, ROC-AUC.
+
+    As FedGraphNN's trainers: the sum over labelled pairs of graph and task, divided by their number.
 
     So a graph with few labels counts little.
     """
@@ -66,6 +68,14 @@ class MultiLabel(PooledTask):
                 f"tasks left out of the mean: all clients' {name} graphs with a label are of one class",
                 "result",
             )
-            for part, name in (("val", "validation"), ("test", "test"))
+            for part, name in HELD_OUT.items()
         ]
         return (*super()._fields(), *more)
+
+
+class NodeMultiLabel(MultiLabel):
+    """Several binary labels per node, some missing: as of graphs."""
+
+    name: ClassVar[str] = "node-multi-label"
+    of: ClassVar[ExampleKind] = "node"
+    kernels: ClassVar[frozenset[str]] = frozenset({"csr", "reference"})

@@ -1,19 +1,19 @@
-"""Node classification: one class per node, cross-entropy, accuracy by client, F1 over all nodes."""
+"""One class per node or per edge: cross-entropy, accuracy by client, F1 over all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fedmpi.datasets.raw import ExampleKind, RawGraphs
 from fedmpi.errors import BadInput
-from fedmpi.metrics.classes import f1
 from fedmpi.metrics.metric import ACCURACY, MACRO_F1, MICRO_F1, Metric
+from fedmpi.metrics.tasks import f1
 from fedmpi.models.outcome import Outcome
-from fedmpi.store.schema import Field
-from fedmpi.tasks.base import Bytes, Rows, Settings, Task
+from fedmpi.tasks.base import HELD_OUT, Bytes, Rows, Settings, Task, field_of, labels_of
 from fedmpi.tasks.graph_classification import FIELDS, GraphClassification
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ _MOST_CLASSES = np.iinfo(np.int16).max
 
 
 class NodeClassification(GraphClassification):
-    """What travels is the predicted class of every held-out node."""
+    """Node classification: one class per node, cross-entropy, accuracy by client, F1 over all nodes.
+
+    What travels is the predicted class of every held-out node.
+    """
 
     name: ClassVar[str] = "node-classification"
     of: ClassVar[ExampleKind] = "node"
@@ -36,16 +39,12 @@ class NodeClassification(GraphClassification):
     fields = (
         *FIELDS,
         *(
-            Field(
+            field_of(
+                metric,
                 metric.field(part),
-                ("round",),
-                "f8",
-                "1",
                 f"{metric.meaning} over all clients' {name} nodes, each under its client's new model",
-                "result",
-                "higher",
             )
-            for part, name in (("val", "validation"), ("test", "test"))
+            for part, name in HELD_OUT.items()
             for metric in _POOLED
         ),
     )
@@ -58,27 +57,16 @@ class NodeClassification(GraphClassification):
         if raws[0].num_classes > _MOST_CLASSES:
             raise BadInput(f'task "{self.name}" takes up to {_MOST_CLASSES} classes, {raws[0].name} has more')
         self._classes = raws[0].num_classes
-        held = [
-            [
-                np.asarray(raws[split.dataset].labels)[split.examples(raws[split.dataset], part)]
-                for part in ("val", "test")
-            ]
-            for split in splits
-        ]
+        held = [[labels_of(raws, split, part) for part in HELD_OUT] for split in splits]
         sizes = np.array([[len(labels) for labels in each] for each in held], np.int64)
         self._labels = np.concatenate([np.zeros(0, np.int64), *(labels for each in held for labels in each)])
         self._is_test = np.repeat(np.tile([False, True], len(splits)), sizes.ravel())
-        trained = [
-            np.asarray(raws[each.dataset].labels)[each.examples(raws[each.dataset], "train")]
-            for each in splits
-        ]
+        trained = [labels_of(raws, split, "train") for split in splits]
         self._most_common = int(np.bincount(np.concatenate(trained), minlength=1).argmax())
         self.lengths = 2 * sizes.sum(axis=1)
 
     def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
         """Return losses (float64), right predictions and predicted classes of logits [n, C], labels [n]."""
-        from dataclasses import replace
-
         predicted = outputs.argmax(dim=1).cpu().numpy().astype(np.int16)
         return replace(super().outcome(outputs, labels), predicted=predicted)
 
@@ -104,3 +92,13 @@ class NodeClassification(GraphClassification):
         return {
             f"constant_{MICRO_F1.name}": np.array([(self._labels[self._is_test] == self._most_common).mean()])
         }
+
+
+class RelationPrediction(NodeClassification):
+    """Relation prediction: the class of an edge, cross-entropy, accuracy by client and F1 over all edges.
+
+    The model reads the product of both nodes' states.
+    """
+
+    name: ClassVar[str] = "relation-prediction"
+    of: ClassVar[ExampleKind] = "edge"

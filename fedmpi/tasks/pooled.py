@@ -14,7 +14,7 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.metrics.tasks import mean_over_tasks
 from fedmpi.models.outcome import Outcome
 from fedmpi.store.schema import Field, held_out_losses, training_loss
-from fedmpi.tasks.base import Bytes, Rows, Settings, Task, packed_scores
+from fedmpi.tasks.base import HELD_OUT, Bytes, Rows, Settings, Task, field_of, packed_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -170,29 +170,20 @@ class PooledTask(Task):
 
     def _fields(self) -> tuple[Field, ...]:
         found = [training_loss(self.loss_unit), *held_out_losses(self.loss_unit)]
-        for part, of in (
-            ("val", f"all clients' validation {self.of}s"),
-            ("test", f"all clients' test {self.of}s"),
-        ):
+        for part, words in HELD_OUT.items():
+            of = f"all clients' {words} {self.of}s"
             found += [
-                _field(metric, metric.field(part), ("round",), f"{metric.meaning}, of {of}")
-                for metric in self.ordered
+                field_of(metric, metric.field(part), f"{metric.meaning}, of {of}") for metric in self.ordered
             ]
             for number, metric in enumerate(self.scored):
-                mean = (
-                    f"{metric.meaning} over {of}, each under its client's new model; "
-                    "mean over the tasks that have one"
-                )
-                each = (
-                    "the same for each task of partition/task_names; NaN where a task has none: "
-                    f"{metric.meaning}"
-                )
-                found.append(_field(metric, metric.field(part), ("round",), mean))
-                found.append(_field(metric, f"{part}_task_{metric.name}", ("round", "task"), each))
+                has_one, field = "mean over the tasks that have one", metric.field(part)
+                mean = f"{metric.meaning} over {of}, each under its client's new model; {has_one}"
+                each = "the same for each task of partition/task_names; NaN where a task has none: "
+                found.append(field_of(metric, field, mean))
+                found.append(field_of(metric, f"{part}_task_{metric.name}", each + metric.meaning, "task"))
                 if self._by_client and number < self.own:
-                    where = f"over the client's own {self.of}s; mean over the tasks that have one"
-                    own = f"{metric.meaning} {where}"
-                    found.append(_field(metric, f"client_{metric.field(part)}", ("round", "client"), own))
+                    own = f"{metric.meaning} over the client's own {self.of}s; {has_one}"
+                    found.append(field_of(metric, f"client_{field}", own, "client"))
         return tuple(found)
 
     def partition(self) -> Rows:
@@ -203,10 +194,6 @@ class PooledTask(Task):
             constant = np.broadcast_to(means(self._trained), test.shape)
             arrays[f"constant_{headline.name}"] = self.score(headline, test, constant)
         return arrays
-
-
-def _field(metric: Metric, name: str, axes: tuple[str, ...], meaning: str) -> Field:
-    return Field(name, axes, "f8", metric.unit, meaning, "result", metric.better)
 
 
 def filled(labels: Tensor) -> tuple[Tensor, Tensor]:

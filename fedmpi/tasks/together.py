@@ -6,30 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedmpi.metrics.metric import ACCURACY
-from fedmpi.store.schema import Better, Field
-from fedmpi.tasks.base import Task
-
-_PARTS = {"train": "training", "val": "validation", "test": "test"}
-
-
-def _fields(name: str, title: str, unit: str, better: Better) -> list[Field]:
-    return [
-        Field(
-            f"{part}_{name}",
-            ("round",),
-            "f8",
-            unit,
-            f"{title} over all clients' {words} examples",
-            "result",
-            better,
-        )
-        for part, words in _PARTS.items()
-    ]
-
+from fedmpi.metrics.metric import ACCURACY, Metric
+from fedmpi.tasks.base import HELD_OUT, Task, field_of
 
 METRIC = replace(ACCURACY, scope="pooled", meaning="right predictions over the examples of all clients")
-FIELDS = (*_fields("loss", "mean loss", "nat", "lower"), *_fields("accuracy", "accuracy", "1", "higher"))
+_LOSS = Metric("loss", "loss", "lower", unit="nat", meaning="mean loss")
+FIELDS = tuple(
+    field_of(metric, f"{part}_{metric.name}", f"{metric.meaning} over all clients' {words} examples")
+    for metric in (_LOSS, ACCURACY)
+    for part, words in {"train": "training", **HELD_OUT}.items()
+)
 
 
 def record_together(task: Task) -> None:

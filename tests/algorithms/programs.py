@@ -7,18 +7,16 @@ import numpy as np
 
 from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
 from fedmpi.case.reductions import ExactOptions
-from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.layouts import MessageLayout
 from fedmpi.client.training import columns_of
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.config.suite import CaseSettings
-from fedmpi.exchange.aggregation import Plain
-from fedmpi.exchange.answers import Answers
-from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.aggregation import Buffers, Plain
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import Gathered
-from fedmpi.exchange.planning import Planner
-from fedmpi.exchange.server import Clients, Deciding
+from fedmpi.exchange.planning import Answers, Planner
+from fedmpi.exchange.server import Deciding, Known
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
@@ -123,11 +121,12 @@ def round_of(
     participants, size = np.array(list(rows)), len(next(iter(rows.values())))
     samples = np.ones(count, np.int64) if samples is None else np.array(samples)
     trained = size if trained is None else trained
-    known = Clients(samples, hooks.weights(samples), domains, trained, size)
+    case = build("demo", CaseSettings("demo", {})).case
+    counts = (samples, hooks.weights(samples), domains, trained, size)
+    known = Known(case.seed, case.optimizer.lr, hooks, layout, NO_MESSAGES, *counts)
     flags = np.concatenate([np.zeros(0, np.uint8), *map(layout.pack, sent)])
     gathered = Gathered(np.array(headers), _table(hooks, rows, known, columns), flags, columns_of(hooks))
-    case = build("demo", CaseSettings("demo", {})).case
-    planner = Planner(case, hooks, (layout, NO_MESSAGES), known)
+    planner = Planner(known)
     collectives, hosts = World().collectives, np.zeros(count, np.int64)
     means = Plain(collectives, hosts, ExactOptions(), trained, Buffers())
     answers = Answers(collectives, hosts, means, trained, size, samples)

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from fedmpi.algorithms.clustered import minimum_cut
 from fedmpi.algorithms.gcfl import Gcfl, GcflOptions
 from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusDws, GcflPlusOptions
-from fedmpi.exchange.answers import REQUESTS
+from fedmpi.exchange.planning import REQUESTS
 from fedmpi.programs.alike import copied
 from tests.algorithms.programs import begin, round_of
 
@@ -23,19 +23,27 @@ def gcfl(**options):
     return Gcfl(GcflOptions(**options))
 
 
-def test_opposite_updates_are_cut_apart():
-    found = round_of(gcfl(**WILLING), rows([1, 0], [1, 0.1], [-1, 0], [-1, 0.1]))
-    assert found.groups == [0, 0, 1, 1]
+@pytest.mark.parametrize(
+    ("updates", "groups"),
+    [
+        ([[1, 0], [1, 0.1], [-1, 0], [-1, 0.1]], [0, 0, 1, 1]),  # opposite ones are cut apart
+        ([[1, 0], [1, 0.1], [0.1, -1], [1, -0.1]], [0, 0, 1, 0]),  # an outlier leaves alone
+        ([[1, 0], [0, 1]], [0, 1]),
+        ([[0, 0], [1, 0], [1, 0]], [0, 1, 1]),  # zero is similar to nothing
+        ([None, [1, 0], [-1, 0], [-1, 0.1]], [0, 0, 1, 1]),  # who sat out stays with the first part
+    ],
+)
+def test_a_group_is_cut_by_the_cosines_of_its_updates(updates, groups):
+    found = round_of(gcfl(**WILLING), updates)
+    assert found.groups == groups
+    known = [update is not None for update in updates]
     weights = found.decided.recorded["split_weights"]
+    assert np.array_equal(np.isfinite(weights), np.outer(known, known))
+
+
+def test_an_edge_is_a_cosine_plus_1():
+    weights = gcfl().edges(np.arange(4), rows([1, 0], [1, 0.1], [-1, 0], [-1, 0.1]))
     assert np.allclose(weights[0], [2, 1 + 1 / np.sqrt(1.01), 0, 1 - 1 / np.sqrt(1.01)])
-
-
-def test_an_outlier_leaves_alone():
-    assert round_of(gcfl(**WILLING), rows([1, 0], [1, 0.1], [0.1, -1], [1, -0.1])).groups == [0, 0, 1, 0]
-
-
-def test_a_cluster_of_two_is_divided_if_it_may_be():
-    assert round_of(gcfl(**WILLING), rows([1, 0], [0, 1])).groups == [0, 1]
 
 
 def test_ties_are_settled_the_same_way_every_time():
@@ -45,19 +53,16 @@ def test_ties_are_settled_the_same_way_every_time():
     assert sorted(set(divisions.pop())) == [0, 1]
 
 
-def test_zero_updates_are_similar_to_nothing_and_give_no_nan():
-    found = round_of(gcfl(**WILLING), rows([0, 0], [1, 0], [1, 0]))
-    assert np.isfinite(found.decided.recorded["split_weights"]).all()
-    assert found.groups == [0, 1, 1]
-
-
-def test_a_cut_of_zero_updates_has_two_sides():
-    first, second = minimum_cut(gcfl().edges(np.arange(3), rows([0, 0], [0, 0], [0, 0])))
-    assert sorted([*first.tolist(), *second.tolist()]) == [0, 1, 2]
-
-
-def test_weights_below_zero_by_rounding_count_as_zero():
-    first, second = minimum_cut(np.array([[0, -1e-12, 1], [-1e-12, 0, 1], [1, 1, 0.0]]))
+@pytest.mark.parametrize(
+    "weights",
+    [
+        gcfl().edges(np.arange(3), rows([0, 0], [0, 0], [0, 0])),
+        np.array([[0, -1e-12, 1], [-1e-12, 0, 1], [1, 1, 0.0]]),  # below zero by rounding: counts as zero
+    ],
+)
+def test_a_cut_has_two_sides(weights):
+    first, second = minimum_cut(weights)
+    assert min(len(first), len(second)) > 0
     assert sorted([*first.tolist(), *second.tolist()]) == [0, 1, 2]
 
 
@@ -69,32 +74,30 @@ def candidates(algorithm, norms, round=30, group=None):
     return np.flatnonzero(found.asked[0].marks).tolist() if found.asked else []
 
 
-def test_only_large_groups_with_a_long_update_past_the_warm_up_may_split():
-    algorithm = gcfl(eps2=0.5)
-    assert candidates(algorithm, [0.1, 0.6, 0.1]) == [0]
-    assert candidates(algorithm, [0.1, 0.4, 0.1]) == []
-    assert candidates(algorithm, [0.1, 0.6]) == []
-    assert candidates(algorithm, [0.1, 0.6, 0.1], round=19) == []
-    assert candidates(algorithm, [0.1, 0.6, 0.1], round=20) == [0]
-    assert candidates(algorithm, [0.9, 0.9, 0.9, 0.6, 0.6], group=[0, 0, 0, 1, 1]) == [0]
+NAN = float("nan")
 
 
-def test_a_group_of_which_one_client_trained_does_not_split():
-    algorithm = gcfl(eps2=0.5)
-    nan = float("nan")
-    assert candidates(algorithm, [0.6, nan, nan]) == []
-    assert candidates(algorithm, [0.6, nan, 0.1]) == [0]
+@pytest.mark.parametrize(
+    ("norms", "more", "expected"),
+    [
+        ([0.1, 0.6, 0.1], {}, [0]),
+        ([0.1, 0.4, 0.1], {}, []),
+        ([0.1, 0.6], {}, []),
+        ([0.1, 0.6, 0.1], {"round": 19}, []),
+        ([0.1, 0.6, 0.1], {"round": 20}, [0]),
+        ([0.9, 0.9, 0.9, 0.6, 0.6], {"group": [0, 0, 0, 1, 1]}, [0]),
+        ([0.6, NAN, NAN], {}, []),  # one client trained
+        ([0.6, NAN, 0.1], {}, [0]),
+    ],
+)
+def test_only_large_groups_with_a_long_update_past_the_warm_up_may_split(norms, more, expected):
+    assert candidates(gcfl(eps2=0.5), norms, **more) == expected
 
 
 def test_protocols_set_what_the_paper_and_the_code_say():
     released, paper = GcflOptions(), GcflOptions(protocol="paper")
-    assert (released.criterion, released.combine, released.warmup, released.smallest) == (
-        "plain",
-        "average",
-        20,
-        2,
-    )
-    assert (paper.criterion, paper.combine, paper.warmup, paper.smallest) == ("weighted", "sum", 0, 1)
+    own = [(each.criterion, each.combine, each.warmup, each.smallest) for each in (released, paper)]
+    assert own == [("plain", "average", 20, 2), ("weighted", "sum", 0, 1)]
     assert GcflOptions(protocol="paper", warmup=7).warmup == 7
     assert GcflPlusOptions().sequence == "gradient"
     assert GcflPlusOptions(protocol="paper").sequence == "delta"
@@ -144,9 +147,7 @@ def test_sequences_are_of_gradients_or_of_updates():
     for sequence, factor in (("gradient", 1), ("delta", 10)):
         algorithm = plus(sequence=sequence, length=2)
         feed(algorithm, [1, 2, 3], [4, 5, 6.0])
-        assert (
-            algorithm.server["sequences"].tolist() == (factor * np.array([[1, 4], [2, 5], [3, 6]])).tolist()
-        )
+        assert np.array_equal(algorithm.server["sequences"], factor * np.array([[1, 4], [2, 5], [3, 6]]))
 
 
 def test_sequences_are_cleared_by_the_released_code_and_kept_by_the_paper():
@@ -207,10 +208,7 @@ def test_two_groups_may_split_in_one_round_and_numbers_stay_unique():
     deltas = rows([1, 0], [1, 0], [-2, 0], [0, 1], [0, 1], [0, -2])
     found = round_of(gcfl(eps1=0.5, warmup=0), deltas, group=[0, 0, 0, 1, 1, 1])
     assert found.groups == [0, 0, 2, 1, 1, 3]
-
-
-def test_updates_travel_of_groups_that_are_cut_alone():
-    deltas = rows([1, 0], [1, 0], [-2, 0], [0, 1], [0, 1], [0, 2])
+    deltas[5] *= -1  # then the second group is not cut, and none of its updates travels
     found = round_of(gcfl(eps1=0.5, warmup=0), deltas, group=[0, 0, 0, 1, 1, 1])
     asked = [(REQUESTS[plan.request], np.flatnonzero(plan.marks).tolist()) for plan in found.asked]
     assert asked == [("means", [0, 1]), ("parameters", [0, 1, 2])]
@@ -219,11 +217,6 @@ def test_updates_travel_of_groups_that_are_cut_alone():
 def test_gcfl_plus_asks_for_no_update():
     found = feed(plus(length=2, **WILLING), [1, 2, 3], [1, 2, 3.0])
     assert [REQUESTS[plan.request] for plan in found.asked] == ["means"]
-
-
-def test_clients_that_sat_out_stay_with_the_first_part():
-    found = round_of(gcfl(**WILLING), [None, [1, 0], [-1, 0], [-1, 0.1]])
-    assert found.groups == [0, 0, 1, 1]
 
 
 def test_both_sides_of_the_criterion_are_recorded_by_the_group_before_a_split():

@@ -11,28 +11,24 @@ from fedmpi.algorithms.similarity_clusters import (
     numbered,
     tree,
 )
-from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.layouts import MessageLayout
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
 from tests.algorithms.programs import client_of, round_of
 
 
-def test_a_bit_is_set_where_an_element_is_above_the_mean():
-    # The mean is 2; its equal gives 0. Bits 1 and 3: 2 + 8.
-    assert average_hash(np.array([0.0, 3.0, 2.0, 3.0])) == 10
-
-
-def test_the_hash_does_not_change_with_scale_or_shift():
-    values = np.array([0.5, -1.0, 2.0, 0.1, 7.0])  # mean 1.72: bits 2 and 4
-    assert average_hash(values) == average_hash(100 * values + 3) == 20
-
-
-def test_equal_elements_hash_to_no_bit():
-    assert average_hash(np.ones(64)) == 0
-
-
-def test_the_last_of_64_bits_is_the_highest():
-    assert average_hash(np.arange(64) == 63) == 2**63
+@pytest.mark.parametrize(
+    ("values", "bits"),
+    [
+        ([0.0, 3.0, 2.0, 3.0], 0b1010),  # the mean is 2; its equal gives 0
+        ([0.5, -1.0, 2.0, 0.1, 7.0], 0b10100),  # mean 1.72
+        (100 * np.array([0.5, -1.0, 2.0, 0.1, 7.0]) + 3, 0b10100),  # scale and shift change nothing
+        (np.ones(64), 0),
+        (np.arange(64) == 63, 2**63),  # the last bit is the highest
+    ],
+)
+def test_a_bit_is_set_where_an_element_is_above_the_mean(values, bits):
+    assert average_hash(np.array(values)) == bits
 
 
 def test_similarity_is_one_minus_the_share_of_differing_bits():
@@ -56,11 +52,7 @@ CHAIN = 1 - np.array([[0.0, 0.1, 0.5, 0.7], [0.1, 0.0, 0.4, 0.6], [0.5, 0.4, 0.0
 @pytest.mark.parametrize(("linkage", "last"), [("single", 0.4), ("complete", 0.7), ("average", 0.55)])
 def test_the_last_merge_is_at_the_smallest_largest_or_mean_distance(linkage, last):
     assert tree(CHAIN, linkage)[:, 2] == pytest.approx([0.1, 0.2, last])
-
-
-def test_ward_merges_by_the_roots():
-    # On the roots of the distances the first merge is at sqrt(0.1).
-    assert tree(CHAIN, "ward")[0, 2] == pytest.approx(0.1**0.5)
+    assert tree(CHAIN, "ward")[0, 2] == pytest.approx(0.1**0.5)  # on the roots of the distances
 
 
 def test_cuts_of_a_tree():
@@ -90,12 +82,9 @@ def test_no_more_clusters_than_half_the_clients_are_tried():
     assert tried == [2, 3]
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_one_or_two_clients_are_one_cluster(count):
-    assert best_silhouette(np.eye(count), lambda clusters: np.arange(count)).tolist() == [0] * count
-
-
-def test_clients_that_nothing_tells_apart_are_one_cluster():
+def test_clients_that_are_few_or_that_nothing_tells_apart_are_one_cluster():
+    for count in (1, 2):
+        assert best_silhouette(np.eye(count), lambda clusters: np.arange(clusters)).tolist() == [0] * count
     same = np.ones((5, 5))
     merges = tree(same, "average")
     assert cut_at_number(merges, 4).tolist() == cut_at_number(merges, 5).tolist() == [0] * 5
@@ -104,12 +93,12 @@ def test_clients_that_nothing_tells_apart_are_one_cluster():
 
 def test_k_means_finds_two_groups_of_bits_and_never_more_than_there_are():
     points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
-    assert k_means(points, 2, 5).tolist() == [0, 1, 0, 1]
-    assert k_means(points, 3, 5).tolist() == [0, 1, 0, 1]
+    for clusters in (2, 3):
+        assert k_means(points, clusters, 5).tolist() == [0, 1, 0, 1]
+    assert numbered([7, 3, 7, 1, 3]).tolist() == [0, 1, 0, 2, 1]  # by their first clients
 
 
-def test_clusters_are_numbered_by_their_first_clients():
-    assert numbered([7, 3, 7, 1, 3]).tolist() == [0, 1, 0, 2, 1]
+LOW, HIGH = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
 
 
 def fedcch(**options):
@@ -142,9 +131,7 @@ def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel(signatu
 
 
 def test_the_server_groups_by_the_signatures_that_it_gets():
-    low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
-    algorithm = fedcch()
-    groups, found = grouped(algorithm, (low, high, low, high, high))
+    groups, found = grouped(fedcch(), (LOW, HIGH, LOW, HIGH, HIGH))
     assert groups == [0, 1, 0, 1, 1]
     assert found["signature"].tolist() == [2**32 - 1, 2**64 - 2**32, 2**32 - 1, 2**64 - 2**32, 2**64 - 2**32]
     assert found["similarity"][0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
@@ -162,16 +149,14 @@ def test_the_server_groups_by_the_signatures_that_it_gets():
     ],
 )
 def test_every_way_of_clustering_tells_opposite_clients_apart(options):
-    low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
-    assert grouped(fedcch(**options), (low, high, low, high))[0] == [0, 1, 0, 1]
+    assert grouped(fedcch(**options), (LOW, HIGH, LOW, HIGH))[0] == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("domains", "index"), [(("a", "b", "a", "b"), 1.0), (("a", "a", "b", "b"), -0.5), (None, np.nan)]
 )
 def test_the_agreement_of_clusters_and_domains_is_recorded(domains, index):
-    low, high = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
-    _, found = grouped(fedcch(), (low, high, low, high), domains)
+    _, found = grouped(fedcch(), (LOW, HIGH, LOW, HIGH), domains)
     assert found["domain_agreement"] == pytest.approx(index, nan_ok=True)
 
 

@@ -9,9 +9,9 @@ from fedmpi.algorithms.feddyn import FedDyn, FedDynOptions
 from tests.algorithms.programs import begin
 
 
-def feddyn(**options):
+def feddyn(trained=2, clients=4, **options):
     algorithm = FedDyn(FedDynOptions(**options))
-    begin(algorithm, 2, 4)
+    begin(algorithm, trained, clients)
     return algorithm
 
 
@@ -38,9 +38,7 @@ def test_the_server_goes_beyond_the_mean_by_h_over_alpha():
 
 
 def test_running_statistics_move_by_the_mean():
-    algorithm = FedDyn(FedDynOptions())
-    begin(algorithm, 1, 2)
-    assert algorithm.update(np.ones(2, np.float32), np.array([1.0, -0.5]), 2).tolist() == [3.0, 0.5]
+    assert feddyn(1, 2).update(np.ones(2, np.float32), np.array([1.0, -0.5]), 2).tolist() == [3.0, 0.5]
 
 
 def test_all_clients_weigh_the_same():

@@ -11,7 +11,7 @@ from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
 from fedmpi.algorithms.program import Nodes
 from fedmpi.client.torch_passes import counts_of
 from fedmpi.errors import RankFailed
-from fedmpi.models.message_passing_flops import MessagePassingFlops
+from fedmpi.models.flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape
 from tests.algorithms.programs import client_of, run_round
 

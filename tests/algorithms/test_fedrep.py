@@ -3,22 +3,20 @@
 from itertools import pairwise
 from types import SimpleNamespace
 
-import pytest
 import torch
 
 from fedmpi.algorithms.fedrep import FedRep, FedRepOptions
-from fedmpi.errors import BadInput
-from fedmpi.models.options import GinEncoderOptions
 from tests.algorithms.programs import gradient_at
 
 FEDREP = FedRep(FedRepOptions(head_epochs=3))
 SETTINGS = ("algorithm=fedrep", "algorithm.head_epochs=2", "local_epochs=3")
 
 
-def part(client, head):
-    """Return the elements of a client's model that are of its head, or all others."""
+def part(client, head, row=None):
+    """Return the elements of a client's model, or of another, that are of its head, or all others."""
+    row = client.row if row is None else row
     slots = [s for s in client.model.slots if s.name.startswith(("post.", "readout.")) == head]
-    return torch.cat([client.row[slot.start : slot.stop] for slot in slots])
+    return torch.cat([row[slot.start : slot.stop] for slot in slots])
 
 
 def test_the_head_trains_first_and_then_the_body():
@@ -31,11 +29,6 @@ def test_the_head_trains_first_and_then_the_body():
     head, body = ["post.weight", "readout.bias"], ["pre.weight", "conv.0.first.bias"]
     assert asked == [(3, "model", head), (None, "body", body)]
     assert FEDREP.passes(FEDREP.options, 2) == (5, 0)
-
-
-def test_the_head_stays_with_the_client():
-    assert not FEDREP.shares("readout.weight", "all")
-    assert FEDREP.shares("pre.weight", "conv")
 
 
 def test_each_phase_moves_its_own_part_only(prepared, monkeypatch):
@@ -63,16 +56,6 @@ def test_a_step_of_the_head_is_the_optimizers_on_the_head(prepared):
     one, case = rounds.clients[0], rounds.case
     start = one.row.clone()
     gradient = gradient_at(rounds, start)
-    head = [s for s in one.model.slots if s.name.startswith(("post.", "readout."))]
-    expected = start.clone()
-    for slot in head:
-        where = slice(slot.start, slot.stop)
-        expected[where] -= 0.25 * (gradient[where] + 0.5 * start[where])
+    expected = part(one, True, start - 0.25 * (gradient + 0.5 * start))
     one.train_locally(case, rounds.algorithm, 0)
-    for slot in head:
-        torch.testing.assert_close(one.row[slot.start : slot.stop], expected[slot.start : slot.stop])
-
-
-def test_a_model_without_a_head_is_refused():
-    with pytest.raises(BadInput, match="choose a model that has one"):
-        FEDREP.validate(GinEncoderOptions())
+    torch.testing.assert_close(part(one, True), expected)

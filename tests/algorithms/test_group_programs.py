@@ -4,14 +4,7 @@ import pytest
 import torch
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("algorithm=fedprox", "algorithm.mu=0.5"),
-        ("algorithm=feddyn", "algorithm.alpha=0.1"),
-        ("algorithm=scaffold",),
-    ],
-)
+@pytest.mark.parametrize("settings", [("algorithm=feddyn", "algorithm.alpha=0.1"), ("algorithm=scaffold",)])
 def test_clients_that_train_together_are_as_alone(prepared, settings):
     """After two rounds with what the server sends between them."""
     found = []
@@ -39,5 +32,4 @@ def test_clients_that_train_together_are_as_alone(prepared, settings):
         )
     for alone, together in zip(*found, strict=True):
         torch.testing.assert_close(together, alone, rtol=2e-3, atol=2e-5)
-    kinds = {"feddyn": (1, 2), "scaffold": (1, 2)}.get(settings[0].partition("=")[2], ())
-    assert all(found[0][kind].any() for kind in kinds if found[0][kind].numel())
+    assert all(kept.any() for kept in found[0][1:] if kept.numel())

@@ -9,7 +9,7 @@ from fedmpi.algorithms.krum import Krum, KrumOptions, scores
 from fedmpi.algorithms.median import Median
 from fedmpi.algorithms.trimmed_mean import TrimmedMean, TrimmedMeanOptions
 from fedmpi.errors import BadInput
-from fedmpi.exchange.answers import REQUESTS
+from fedmpi.exchange.planning import REQUESTS
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import PHASES
 from tests.algorithms.programs import round_of, run_round
@@ -31,21 +31,17 @@ def median():
     return Median(Median.Options(name="median"))
 
 
-def test_the_median_of_an_odd_number_is_the_one_in_the_middle_of_each_coordinate():
-    assert aggregate(median(), rows([1, 900], [3, 2], [2, -1])) == [2.0, 2.0]
-
-
-def test_the_median_of_an_even_number_lies_between_the_two_in_the_middle():
-    assert aggregate(median(), rows([1, 0], [4, 0], [2, 8], [1000, 4])) == [3.0, 2.0]
-
-
-def test_the_median_of_one_client_is_its_update():
-    assert aggregate(median(), rows([1.5, -2])) == [1.5, -2.0]
-
-
-def test_the_mean_of_two_floats_is_exact():
-    # In single precision 1 + 2^-23 and 1 have no number between them.
-    assert aggregate(median(), rows([1 + 2**-23], [1])) == [1 + 2**-24]
+@pytest.mark.parametrize(
+    ("updates", "expected"),
+    [
+        ([[1, 900], [3, 2], [2, -1]], [2.0, 2.0]),  # the one in the middle of each coordinate
+        ([[1, 0], [4, 0], [2, 8], [1000, 4]], [3.0, 2.0]),  # between the two in the middle
+        ([[1.5, -2]], [1.5, -2.0]),
+        ([[1 + 2**-23], [1]], [1 + 2**-24]),  # exact: in single precision these have no number between them
+    ],
+)
+def test_the_median_of_each_coordinate(updates, expected):
+    assert aggregate(median(), rows(*updates)) == expected
 
 
 def test_each_group_moves_by_the_aggregate_of_its_participants():
@@ -67,16 +63,20 @@ def trimmed(beta):
     return TrimmedMean(TrimmedMeanOptions(beta=beta))
 
 
-def test_a_fifth_trimmed_of_five_leaves_out_the_largest_and_the_smallest():
-    table = rows([1, 0], [2, 0], [3, 3], [6, 6], [-500, 500])
-    assert aggregate(trimmed(0.2), table) == [2.0, 3.0]
+FOUR = rows([0], [1], [2], [9])
 
 
-def test_clients_to_leave_out_are_rounded_down():
-    table = rows([0], [1], [2], [9])
-    assert aggregate(trimmed(0.24), table) == [3.0]  # 0.96 clients: none
-    assert aggregate(trimmed(0.25), table) == [1.5]
-    assert aggregate(trimmed(0.49), table) == [1.5]
+@pytest.mark.parametrize(
+    ("beta", "table", "expected"),
+    [
+        (0.2, rows([1, 0], [2, 0], [3, 3], [6, 6], [-500, 500]), [2.0, 3.0]),  # the largest and the smallest
+        (0.24, FOUR, [3.0]),  # 0.96 clients: rounded down to none
+        (0.25, FOUR, [1.5]),
+        (0.49, FOUR, [1.5]),
+    ],
+)
+def test_a_trimmed_mean_leaves_out_a_share_at_each_end(beta, table, expected):
+    assert aggregate(trimmed(beta), table) == expected
 
 
 def test_a_share_that_is_a_whole_number_of_clients_is_not_rounded_below_it():
@@ -101,17 +101,12 @@ def test_scores_are_sums_of_squared_distances_to_the_nearest():
     assert scores(FIVE, 0)[:4].tolist() == [6.0, 10.0, 14.0, 10.0]
 
 
-def test_krum_takes_the_update_with_the_least_score():
-    assert aggregate(krum(f=1), FIVE) == [0.0, 0.0]
-
-
-def test_multi_krum_averages_the_best_alike():
-    assert aggregate(krum(f=1, m=4), FIVE) == [0.0, 0.5]
-
-
-def test_of_equal_scores_the_lower_client_is_taken():
-    # Rows 1 and 3 share the score 5: row 1 is the second of the best two.
-    assert aggregate(krum(f=1, m=2), FIVE) == [0.5, 0.0]
+@pytest.mark.parametrize(
+    ("m", "expected"),
+    [(1, [0.0, 0.0]), (4, [0.0, 0.5]), (2, [0.5, 0.0])],  # rows 1 and 3 share the score 5: the lower client
+)
+def test_krum_averages_the_m_updates_with_the_least_scores(m, expected):
+    assert aggregate(krum(f=1, m=m), FIVE) == expected
 
 
 def test_running_statistics_count_in_no_distance_and_follow_the_choice():
@@ -119,14 +114,18 @@ def test_running_statistics_count_in_no_distance_and_follow_the_choice():
     assert aggregate(krum(f=1), np.hstack([FIVE, statistics]), trained=2) == [0.0, 0.0, 7.0]
 
 
-def test_too_few_clients_for_f_or_m_are_refused():
+@pytest.mark.parametrize(
+    ("options", "clients", "share", "words"),
+    [
+        ({"f": 1}, 4, 1.0, "f = 1 and m = 1 need 5 clients in a round or more .* there are 4"),
+        ({"f": 1}, 5, 0.6, "need 5 clients in a round or more .* there are 3"),
+        ({"f": 0, "m": 6}, 5, 1.0, "f = 0 and m = 6 need 6 clients"),
+    ],
+)
+def test_too_few_clients_for_f_or_m_are_refused(options, clients, share, words):
     krum(f=1).participants(0, 0, 5, 1.0)
-    with pytest.raises(BadInput, match=r"f = 1 and m = 1 need 5 clients in a round or more .* there are 4"):
-        krum(f=1).participants(0, 0, 4, 1.0)
-    with pytest.raises(BadInput, match=r"need 5 clients in a round or more .* there are 3"):
-        krum(f=1).participants(0, 0, 5, 0.6)
-    with pytest.raises(BadInput, match="f = 0 and m = 6 need 6 clients"):
-        krum(f=0, m=6).participants(0, 0, 5, 1.0)
+    with pytest.raises(BadInput, match=words):
+        krum(**options).participants(0, 0, clients, share)
 
 
 def test_a_trimmed_mean_that_leaves_out_nobody_says_so():

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import torch
 
 from fedmpi.algorithms.scaffold import Scaffold, ScaffoldOptions
+from tests.algorithms.programs import client_of
 
 
-def scaffold(**options):
+def scaffold(trained=2, clients=4, **options):
     algorithm = Scaffold(ScaffoldOptions(**options))
-    algorithm.begin(2, 4)
+    algorithm.begin(trained, clients)
     return algorithm
 
 
 def client(own, control, moved=(0.0, 0.0), steps=1, lr=1.0):
-    """Return a client as `trained` sees it; what it sends is in `sent`."""
-    sent = {}
-    return SimpleNamespace(
-        memory={"own": torch.tensor(own)},
-        incoming={"control": torch.tensor(control)},
-        moved=torch.tensor(moved),
-        trained_shared=len(own),
-        steps=steps,
-        lr=lr,
-        send=sent.__setitem__,
-        sent=sent,
-    )
+    """Return a client as `trained` sees it."""
+    memory, incoming = {"own": torch.tensor(own)}, {"control": torch.tensor(control)}
+    seen = {"memory": memory, "incoming": incoming, "moved": torch.tensor(moved), "trained_shared": len(own)}
+    return client_of(**seen, steps=steps, lr=lr)
 
 
 def test_a_local_gradient_gains_c_minus_c_i():
@@ -65,9 +56,9 @@ def test_the_server_moves_x_by_the_mean_and_c_by_the_share_that_took_part():
 
 def test_running_statistics_move_by_the_mean_whatever_the_server_lr():
     """Of x the second element is a running variance; c has two elements too."""
-    algorithm = Scaffold(ScaffoldOptions(server_lr=3.0))
-    algorithm.begin(1, 2)
-    found = algorithm.update(np.array([1.0, 1.0, 0.0, 0.0], np.float32), np.array([-0.5, -0.5, 0.0, 0.0]), 2)
+    found = scaffold(1, 2, server_lr=3.0).update(
+        np.array([1.0, 1.0, 0.0, 0.0], np.float32), np.array([-0.5, -0.5, 0.0, 0.0]), 2
+    )
     assert found.tolist() == [-0.5, 0.5, 0.0, 0.0]
 
 

@@ -94,7 +94,7 @@ def make_rows():
 
 
 def _rows(index, values, ranks=2, fields=FIELDS["accuracy"]):
-    sizes = axis_sizes(len(values), ranks, 1, tasks=1)
+    sizes = axis_sizes(len(values), ranks, 1, {"task_names": ["one"]})
     results = blank_round(result_fields(fields), sizes)
     results["participated"][:] = 1
     if "val_loss" in results:

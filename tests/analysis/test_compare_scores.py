@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedmpi.analysis.comparison.judging import too_bad
+from fedmpi.analysis.comparison.compare import too_bad
 from fedmpi.metrics.metric import ACCURACY
 
 
@@ -30,19 +30,26 @@ def test_a_run_is_as_accurate_as_itself(fedmpi, suites):
 
 
 def test_a_lower_roc_auc_is_worse_and_invalid_beyond_a_point(fedmpi, suites):
-    a, b = suites("a", "roc_auc", [0.6, 0.7]), suites("b", "roc_auc", [0.6, 0.68])
+    a, b = (
+        suites("a", "roc_auc", [0.6, 0.9, 0.7], val=[0.8, 0.7, 0.6]),
+        suites("b", "roc_auc", [0.6, 0.9, 0.68]),
+    )
     done = fedmpi("compare", a, b)
     assert "BBBP, fedavg: ROC-AUC 0.0200 below the reference (0.01 allowed)" in done.stdout
     assert "INVALID" not in fedmpi("compare", a, b, "--tolerance", "3%").stdout
-    assert "INVALID" not in fedmpi("compare", b, a).stdout
+    (found,) = json.loads(fedmpi("compare", b, a, "--json").stdout)
+    assert found["valid"]
+    figures = {each["figure"]: each["second"] for each in found["overall"]}
+    assert (figures["test_roc_auc"], figures["test_prc_auc"]) == (0.7, 0.35)
+    endings = ("best_by_validation", "as_published")
+    assert [figures[f"test_roc_auc_{ending}"] for ending in endings] == [0.6, 0.9]
 
 
 def test_a_higher_rmse_is_worse_and_invalid_beyond_a_percent(fedmpi, suites):
     a, b = suites("a", "rmse", [3.0, 2.0]), suites("b", "rmse", [3.0, 2.1])
-    done = fedmpi("compare", a, b)
-    assert "RMSE 0.1000 above the reference (1 % allowed)" in done.stdout
-    assert "INVALID" not in fedmpi("compare", b, a).stdout
     (found,) = json.loads(fedmpi("compare", a, b, "--json").stdout)
+    assert found["cases"][0]["invalid"] == ["RMSE 0.1000 above the reference (1 % allowed)"]
+    assert "INVALID" not in fedmpi("compare", b, a).stdout
     rmse = next(each for each in found["overall"] if each["figure"] == "test_rmse")
     assert (rmse["better"], rmse["verdict"]) == ("lower", "two pairs only")
 
@@ -69,16 +76,6 @@ def test_rmse_has_no_points(fedmpi, suites, option):
     done = fedmpi("compare", a, a, option, "1pt")
     assert done.returncode == 2
     assert f"{option} 1pt: RMSE has no points" in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_all_three_selections_are_compared(fedmpi, suites):
-    a = suites("a", "roc_auc", [0.6, 0.9, 0.7], val=[0.8, 0.7, 0.6])
-    (found,) = json.loads(fedmpi("compare", a, a, "--json").stdout)
-    figures = {each["figure"]: each["first"] for each in found["overall"]}
-    assert figures["test_roc_auc"] == 0.7
-    assert figures["test_roc_auc_best_by_validation"] == 0.6
-    assert figures["test_roc_auc_as_published"] == 0.9
-    assert figures["test_prc_auc"] == 0.35
 
 
 def test_without_a_score_nothing_is_valid(fedmpi, suites):

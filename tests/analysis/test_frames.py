@@ -46,9 +46,9 @@ def test_of_rounds_in_two_attempts_the_newest_counts(tmp_path, make_rows):
     assert frames.ranks[["round", "rank"]].to_numpy().tolist() == [[1, 0], [1, 1], [2, 0]]
 
 
-def test_what_cannot_be_read_is_named_and_alone_an_error(tmp_path, make_run):
-    make_run(tmp_path / "a", ACCURACY)
-    frames = load(tmp_path / "a", tmp_path / "none")
+def test_a_run_is_read_once_and_what_cannot_be_read_is_named_and_alone_an_error(tmp_path, make_run):
+    folder = make_run(tmp_path / "suite" / "a", ACCURACY)
+    frames = load(folder, tmp_path / "suite", folder / "run.h5", tmp_path / "none")
     assert len(frames.runs) == 1
     assert len(frames.left_out) == 1 and "none: no such file or folder" in frames.left_out[0]
     with pytest.raises(BadInput, match="none: no such file or folder"):
@@ -61,11 +61,6 @@ def test_a_suites_runs_are_found_by_its_name_and_by_its_file(tmp_path, make_run,
     (tmp_path / "s.toml").write_text('name = "mine/suite"\n[case]\nrounds = 3\n')
     for name in ("mine/suite", "s.toml"):
         assert load(name).runs["run"].tolist() == ["results/runs/mine/suite/a"]
-
-
-def test_a_run_is_read_once_however_it_is_named(tmp_path, make_run):
-    folder = make_run(tmp_path / "suite" / "a", ACCURACY)
-    assert len(load(folder, tmp_path / "suite", folder / "run.h5").runs) == 1
 
 
 def test_scores_over_all_clients_and_by_task(tmp_path, make_run, make_scored):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,11 +43,21 @@ setting = [{ label = "a", optimizer = { lr = 0.01 } }, { label = "b", optimizer 
 """
 
 
+def track_of(folder, text, name="graphs"):
+    """Return the track of a suite, TOML."""
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return track(path)
+
+
+def page_of(found):
+    """Return the page of one board."""
+    return pages([found], "board.md")["board.md"]
+
+
 @pytest.fixture
 def demo(tmp_path):
-    path = tmp_path / "graphs.toml"
-    path.write_text(SUITE)
-    return track(path)
+    return track_of(tmp_path, SUITE)
 
 
 def row(data, method, seed, test, stage=FINAL, status="complete", **other) -> Row:
@@ -99,11 +110,8 @@ algorithm = [{ label = "B-C", algorithm = "fedavg" }, { label = "C", algorithm =
     ],
 )
 def test_what_is_no_track_is_refused(tmp_path, text, words):
-    path = tmp_path / "graphs.toml"
-    path.write_text(text)
-    with pytest.raises(BadInput) as error:
-        track(path)
-    assert words in str(error.value)
+    with pytest.raises(BadInput, match=re.escape(words)):
+        track_of(tmp_path, text)
 
 
 def test_the_bundled_tracks_tune_all_methods_alike():
@@ -201,9 +209,7 @@ rate = [
 
 
 def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp_path):
-    path = tmp_path / "rates.toml"
-    path.write_text(FEW_RATES)
-    found = track(path)
+    found = track_of(tmp_path, FEW_RATES, "rates")
     rows = [
         each
         for data in ("one", "two")
@@ -211,10 +217,10 @@ def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp
         for each in runs(data, method, mean=mean, spread=0.01 if method == "fedavg" else 0.02)
     ]
     judged = board(found, rows)
-    assert judged.few_rates == {"scaffold": (0.01, 0.1)}
+    assert judged.track.few_rates == {"scaffold": (0.01, 0.1)}
     assert judged.leads("one") == {"scaffold": "too few rates", "self-train": "worse"}
     assert judged.tally("scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
-    text = pages([judged], "board.md")["board.md"]
+    text = page_of(judged)
     first = text.split("\n\n")[1]
     assert (
         "**Methods marked † are not called worse than others.**" in first
@@ -222,21 +228,16 @@ def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp
     )
     assert "their ranks are an artefact of the grid" in first
     assert "| SCAFFOLD† |" in text and "| SCAFFOLD |" not in text
-    path.write_text(FEW_RATES.removesuffix("]\n") + '    { label = "third", optimizer = { lr = 1.0 } },\n]\n')
-    assert track(path).few_rates == {}
-    path.write_text(FEW_RATES.replace('optimizer = { name = "sgd" }', 'optimizer = "sgd"'))
-    assert track(path).few_rates == {"scaffold": (0.01, 0.1)}
+    third = FEW_RATES.removesuffix("]\n") + '    { label = "third", optimizer = { lr = 1.0 } },\n]\n'
+    assert track_of(tmp_path, third).few_rates == {}
+    plain = FEW_RATES.replace('optimizer = { name = "sgd" }', 'optimizer = "sgd"')
+    assert track_of(tmp_path, plain).few_rates == {"scaffold": (0.01, 0.1)}
 
 
 def test_no_method_is_better_than_a_reference_of_two_rates(tmp_path):
-    path = tmp_path / "rates.toml"
-    path.write_text(
-        FEW_RATES.replace('algorithm = ["fedavg", ', "algorithm = [").replace(
-            'label = "scaffold", algorithm = "scaffold"', 'label = "fedavg", algorithm = "fedavg"'
-        )
-    )
+    text = FEW_RATES.replace('["fedavg", ', "[").replace('"scaffold"', '"fedavg"')
     rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "self-train", mean=0.7, spread=0.02)
-    judged = board(track(path), rows)
+    judged = board(track_of(tmp_path, text), rows)
     assert judged.leads("one") == {"self-train": "too few rates"}
     assert "better" not in tables.ranks(judged).splitlines()[-1]
 
@@ -249,12 +250,10 @@ def constants_of(data, mean):
 @pytest.fixture
 def wide(tmp_path):
     """Return a track of three federations on which all three methods run."""
-    path = tmp_path / "graphs.toml"
     two = next(line for line in SUITE.splitlines() if 'label = "two"' in line)
     three = two.replace('"two"', '"three"').replace("seed = 0", "seed = 20")
     whole = SUITE.replace(two, f"{two}\n{three}")
-    path.write_text("\n".join(line for line in whole.splitlines() if "skip = true" not in line))
-    return track(path)
+    return track_of(tmp_path, "\n".join(line for line in whole.splitlines() if "skip = true" not in line))
 
 
 def test_methods_are_held_against_a_constant_prediction(wide):
@@ -275,7 +274,7 @@ def test_methods_are_held_against_a_constant_prediction(wide):
     assert without_two.learned.federations == ("one",)
     assert [there.mean_rank(name) for name in methods] == [2.0, 2.0, 2.0]
     assert [there.tally(name, "fedavg") for name in methods] == [(0, 0), (1, 1), (1, 1)]
-    text = pages([found], "board.md")["board.md"]
+    text = page_of(found)
     assert (
         "graphs.** On one and two methods learn more than a constant prediction. Better than FedAvg" in text
     )
@@ -379,28 +378,27 @@ def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
     rows = runs("one", "fedavg", mean=0.5) + runs(
         "one", "fedprox", mean=0.7, spread=0.01, settings="algorithm.mu=1.0 optimizer.lr=0.01"
     )
-    text = pages([board(demo, rows)], "board.md")["board.md"]
+    text = page_of(board(demo, rows))
     assert "| FedProx | " in text
     assert "**70.00** ± 0.75 ▲" in text
     assert "mu 1.0, lr 0.01" in text
     assert "**Not complete.** Methods without all their runs, by federation: one 1, two 2." in text
-    assert pages([board(demo, [])], "board.md")["board.md"].count("Nothing is ranked yet.") == 1
+    assert page_of(board(demo, [])).count("Nothing is ranked yet.") == 1
 
 
 def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_no_ranks(tmp_path):
-    path = tmp_path / "mine.toml"
     lines = SUITE.replace("demo/graphs", "mine").splitlines()
-    path.write_text("\n".join(line for line in lines if '"two"' not in line))
-    found = track(path)
-    text = pages([board(found, [])], "mine.md")["mine.md"]
+    found = track_of(tmp_path, "\n".join(line for line in lines if '"two"' not in line), "mine")
+    path = tmp_path / "mine.toml"
+    text = page_of(board(found, []))
     assert f"`fedmpi leaderboard page --track {path}` writes this page" in text
     assert f"`fedmpi leaderboard run {path}` continues" in text
     rows = [each for method in found.methods for each in runs("one", method, mean=0.5)]
-    text = pages([board(found, rows)], "mine.md")["mine.md"]
+    text = page_of(board(found, rows))
     assert "Ranks need two federations and three methods" in text
     assert "| FedAvg | – | 50.00 | – |" in text
     few = replace(board(found, rows), methods=("fedavg", "fedprox"))
-    assert "| FedProx | – | 50.00 | 0 better, 0 worse | – |" in pages([few], "mine.md")["mine.md"]
+    assert "| FedProx | – | 50.00 | 0 better, 0 worse | – |" in page_of(few)
 
 
 def test_costs_without_a_measurement_or_a_target_are_left_out(demo):
@@ -429,13 +427,11 @@ def test_something_else_in_the_place_of_the_winners_is_refused(demo, text):
 
 
 def test_labels_may_have_characters_that_names_of_cases_have_not(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(SUITE.replace('"one"', '"α = 1/2"').replace('"two"', '"t|o"'))
-    found = track(path)
+    found = track_of(tmp_path, SUITE.replace('"one"', '"α = 1/2"').replace('"two"', '"t|o"'))
     settings = {label: found.candidates[pair][0].settings for label, pair in found.pairs.items()}
     found.tuned_file.write_text(tuned_suite(found, settings))
     assert {case.name for case in read(found.tuned_file).cases} == set(found.final_cases)
-    assert "| t\\|o |" in pages([board(found, runs("t|o", "fedavg", mean=0.5))], "mine.md")["mine.md"]
+    assert "| t\\|o |" in page_of(board(found, runs("t|o", "fedavg", mean=0.5)))
 
 
 def test_the_committed_page_follows_from_the_committed_rows():

@@ -6,7 +6,8 @@ import pytest
 
 from fedmpi.analysis.discovery import run_paths
 from fedmpi.cli.compare import say_identical as compare
-from fedmpi.cli.report import Formats, Lines, repair, report
+from fedmpi.cli.records import repair
+from fedmpi.cli.report import Formats, Lines, report
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run
@@ -132,21 +133,18 @@ def test_a_lead_is_decided_where_its_interval_excludes_0_over_the_reference_that
     assert (rows["FedProx"]["test_accuracy"], rows["FedProx"]["lead"]) == (pytest.approx(0.725), None)
 
 
-def test_a_target_says_what_it_took_or_how_many_runs_reached_it(tmp_path, make_run, capsys, monkeypatch):
-    runs = three_seeds(tmp_path, make_run, fedavg=0.0, krum=11.0)
-    monkeypatch.setenv("COLUMNS", "80")
-    assert report([runs], target=0.7) == 0
-    cells = cells_of(capsys.readouterr().out)
-    assert (cells["FedAvg"][-5:-1], cells["Krum"][-2:]) == (["2", "of", "3", "runs"], ["1", "3"])
-
-
-def test_runs_that_are_not_complete_stand_apart_from_the_means(tmp_path, make_run, capsys):
-    three_seeds(tmp_path, make_run, fedavg=0.0)
+def test_a_target_says_how_many_reached_it_and_what_is_not_complete_stands_apart_from_the_means(
+    tmp_path, make_run, capsys, monkeypatch
+):
+    three_seeds(tmp_path, make_run, fedavg=0.0, krum=11.0)
     make_run(tmp_path / "fedavg-4", ACCURACY, seed=4, status="diverged")
-    assert report([tmp_path]) == 0
+    monkeypatch.setenv("COLUMNS", "80")
+    assert report([tmp_path], target=0.7) == 0
     means, _, apart = capsys.readouterr().out.partition("Not complete, so in no mean")
-    assert cells_of(means)["FedAvg"][:3] == ["70.00", "±", "24.84"]
-    assert "fedavg-4" in apart and "diverged" in apart and "lead" not in means
+    cells = cells_of(means)
+    assert cells["FedAvg"][:3] == ["70.00", "±", "24.84"]
+    assert (cells["FedAvg"][-5:-1], cells["Krum"][-2:]) == (["2", "of", "3", "runs"], ["1", "3"])
+    assert "fedavg-4" in apart and "diverged" in apart
 
 
 @pytest.mark.parametrize(
@@ -169,19 +167,15 @@ def test_a_single_run_comes_with_its_clients_and_names_as_they_stand(tmp_path, m
     assert "it's [red] \\[x" in shown and "client-1" in shown
 
 
-def test_rows_that_cannot_be_written(tmp_path, make_run):
+def test_rows_that_cannot_be_written_and_a_run_without_a_finished_round(tmp_path, make_run, capsys):
     run = make_run(tmp_path / "a", ACCURACY)
     with pytest.raises(BadInput, match="its record does not say how many examples each client has"):
         report([run], csv=tmp_path / "rows.csv")
     begun(tmp_path / "b")
+    assert report([tmp_path / "b"], target=0.5) == 0
+    assert "0/3" in capsys.readouterr().out
     with pytest.raises(BadInput, match=r"--csv /proc/none/rows.csv: cannot write it"):
         report([tmp_path / "b"], csv=Path("/proc/none/rows.csv"))
-
-
-def test_a_run_without_a_finished_round(tmp_path, capsys):
-    begun(tmp_path / "a")
-    assert report([tmp_path / "a"], target=0.5) == 0
-    assert "0/3" in capsys.readouterr().out
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_reported(tmp_path, make_run, capsys):
@@ -206,45 +200,36 @@ def test_runs_behind_links_are_found_and_counted_once(tmp_path, make_run):
     assert run_paths(tmp_path / "suite") == [tmp_path / "suite" / "linked" / "run"]
 
 
-def test_compare_two_runs(tmp_path, make_run, capsys):
-    a, b = make_run(tmp_path / "a", ACCURACY), make_run(tmp_path / "b", ACCURACY)
-    c = make_run(tmp_path / "c", [*ACCURACY[:2], [0.7, 0.75]])
-    assert compare(a, b) == 0
-    assert capsys.readouterr().out == "identical: 19 result datasets, 3 rounds\n"
-    assert compare(a, c) == 1
-    out = capsys.readouterr().out
-    assert "/rounds/test_accuracy: 0.7 -> 0.75 in round 3, client client-1 (1 of 6 values differ)" in out
-
-
-def test_compare_names_the_client_of_a_test_graph(tmp_path, make_run, capsys):
+def test_identical_compares_two_runs_or_two_suites_case_by_case(tmp_path, make_run, capsys):
     partition = {"test_ptr": np.array([0, 1, 3])}
-    a = make_run(tmp_path / "a", [[1.0, 1.0]], partition=partition, correct=[[1, 1, 1]])
-    b = make_run(tmp_path / "b", [[1.0, 1.0]], partition=partition, correct=[[1, 1, 0]])
-    assert compare(a, b) == 1
-    assert "/rounds/test_correct: 1 -> 0 in round 1, client client-1" in capsys.readouterr().out
 
+    def made(name, accuracy=ACCURACY, last=1, **options):
+        correct = [[1, 1, 1], [1, 1, 1], [1, 1, last]]
+        return make_run(tmp_path / name, accuracy, partition=partition, correct=correct, **options)
 
-def test_compare_two_suites_case_by_case(tmp_path, make_run, capsys):
+    a, b = made("one/x"), made("two/x")
+    assert compare(a, b) == 0
+    assert capsys.readouterr().out == "identical: 20 result datasets, 3 rounds\n"
+    assert compare(a, made("c", [*ACCURACY[:2], [0.7, 0.75]])) == 1
+    words = "/rounds/test_accuracy: 0.7 -> 0.75 in round 3, client client-1 (1 of 6 values differ)"
+    assert words in capsys.readouterr().out
+    assert compare(a, made("d", last=0)) == 1
+    assert "/rounds/test_correct: 1 -> 0 in round 3, client client-1" in capsys.readouterr().out
     for suite in ("one", "two"):
-        make_run(tmp_path / suite / "x", ACCURACY)
-        make_run(tmp_path / suite / "y", ACCURACY, seed=42)
+        made(f"{suite}/y", seed=42)
     assert compare(tmp_path / "one", tmp_path / "two") == 0
-    assert capsys.readouterr().out == "identical: 2 cases, 38 result datasets, 6 rounds\n"
-    make_run(tmp_path / "two" / "z", ACCURACY)
+    assert capsys.readouterr().out == "identical: 2 cases, 40 result datasets, 6 rounds\n"
+    made("two/z")
     assert compare(tmp_path / "one", tmp_path / "two") == 1
     assert f"case z: only in {tmp_path / 'two'}" in capsys.readouterr().out
 
 
-def test_repair(tmp_path, make_run, capsys):
+def test_repair_keeps_away_from_a_live_run(tmp_path, make_run, capsys):
     folder = make_run(tmp_path / "case", ACCURACY)
+    with FolderLock(folder), pytest.raises(BadInput, match="is in use by pid"):
+        repair(folder)
     (folder / "run.h5").write_bytes(b"broken")
     assert repair(folder) == 0
     assert "rebuilt from the event log, 3 rounds" in capsys.readouterr().out
     assert load_run(folder).rounds_completed == 3
     assert (folder / "run.h5.damaged").read_bytes() == b"broken"
-
-
-def test_repair_keeps_away_from_a_live_run(tmp_path, make_run):
-    folder = make_run(tmp_path / "case", ACCURACY)
-    with FolderLock(folder), pytest.raises(BadInput, match="is in use by pid"):
-        repair(folder)

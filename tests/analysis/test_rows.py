@@ -27,7 +27,6 @@ WHOLE = {
     **{"metric": "accuracy"},
     **dict.fromkeys(rows.RULES.values(), 0.7),
 }
-OLD = [name.replace("score", "test_accuracy") for name in rows.COLUMNS[12:20] if name != "constant_score"]
 SIZES = {"sizes": np.array([[3, 1, 1], [4, 1, 1]])}
 SETTINGS = {"suite": "made-up", "name": "case", "partition": {"name": "chunks", "seed": 1}, "rounds": 1}
 CASES = ["=1+1", "+1", "-1", "@x", "'=1", "'", "plain", "a=b", ""]
@@ -95,30 +94,6 @@ def test_rows_say_how_well_clusters_follow_domains_where_the_record_does(tmp_pat
     assert [row.get("domain_agreement") for row in found] == [0.5, 0.5, None, None]
 
 
-def test_columns_of_an_older_fedmpi_are_renamed_by_a_script(tmp_path):
-    path = tmp_path / "old.csv"
-    old = [*rows.COLUMNS[:11], *OLD, *rows.COLUMNS[20:], "clustering_accuracy", "clustering_f1", "score"]
-    cells = dict.fromkeys(old, "") | {"run_wall_seconds": "60"}
-    cells |= {name: str(value) for name, value in WHOLE.items() if name in rows.COLUMNS[:11]}
-    kinds = [
-        {"test_accuracy": "0.7", "test_accuracy_without_twins_as_published": "0.5"},
-        {"test_accuracy": "2.5", "score": "RMSE"},
-        {"test_accuracy": "nan", "test_graphs_without_twins": "0", "clustering_accuracy": "0.6"},
-    ]
-    with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, old)
-        writer.writeheader()
-        writer.writerows(cells | kind for kind in kinds)
-    with pytest.raises(BadInput, match=r"python results/new_columns\.py"):
-        rows.read(path)
-    subprocess.run([sys.executable, ROOT / "results" / "new_columns.py", path], check=True)
-    first, second, third = rows.read(path)
-    assert [(each["metric"], each["score"]) for each in (first, second, third)] == [
-        ("accuracy", "0.7"), ("rmse", "2.5"), ("clustering_accuracy", "0.6")
-    ]  # fmt: skip
-    assert (first["score_without_twins_as_published"], third["test_graphs_without_twins"]) == ("0.5", "")
-
-
 def test_rows_are_added_and_blank_cells_filled_by_a_script(tmp_path):
     paths = known, new, other = [tmp_path / f"{name}.csv" for name in ("known", "new", "other")]
     tables = [
@@ -160,18 +135,14 @@ def test_rows_of_the_runs_of_every_scope(tmp_path, make_run, make_scored, make_j
 
 
 def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run, monkeypatch):
+    about = {"partition": SIZES, "settings": SETTINGS}
     first, other = (
-        load_run(
-            make_run(tmp_path / str(ranks), [[0.5, 0.75]], ranks=ranks, partition=SIZES, settings=SETTINGS)
-        )
-        for ranks in (1, 3)
+        load_run(make_run(tmp_path / str(ranks), [[0.5, 0.75]], ranks=ranks, **about)) for ranks in (1, 3)
     )
     assert [row["run_ranks"] for row in rows.client_rows(first)] == [1, 1]
     monkeypatch.setattr(costs, "energy", lambda run: {"joules": 12.3456 if run is first else np.nan})
-    assert [row.get("run_joules") for run in (first, other) for row in rows.client_rows(run)] == [
-        *[12.346, 12.346],
-        *[None, None],
-    ]
+    joules = [row.get("run_joules") for run in (first, other) for row in rows.client_rows(run)]
+    assert joules == [12.346, 12.346, None, None]
     (attempt,) = other.attempts
     changed = replace(other, attempts=[attempt, replace(attempt, ranks=2)])
     assert {row["run_ranks"] for row in rows.client_rows(changed)} == {""}

@@ -21,8 +21,7 @@ def by_client(name, val, test):
     return {f"val_{name}": val, f"test_{name}": test}
 
 
-@pytest.fixture
-def of_a_stranger(tmp_path, make_judged):
+def test_a_strangers_error_by_client_under_the_three_rules(tmp_path, make_judged):
     fields = (*LOSSES, field("val_count_error"), field("test_count_error"), field("spread", ""))
     rounds = [
         by_client("count_error", [4.0, 2.0], [5.0, 1.0]) | {"spread": 0.5},
@@ -30,11 +29,8 @@ def of_a_stranger(tmp_path, make_judged):
         by_client("count_error", [6.0, 8.0], [2.0, 3.0]) | {"spread": NAN},
     ]
     partition = {"constant_count_error": [6.0, 8.0]}
-    return load_run(make_judged(tmp_path / "run", (ERROR, SPREAD), fields, rounds, partition))
-
-
-def test_a_strangers_error_by_client_under_the_three_rules(of_a_stranger):
-    found = summarise(of_a_stranger)
+    run = load_run(make_judged(tmp_path / "run", (ERROR, SPREAD), fields, rounds, partition))
+    found = summarise(run, target=2.6)
     assert (found["metric"], found["constant"]) == ("count_error", 7.0)
     assert found["test_count_error"] == 2.5
     assert found["test_count_error_best_by_validation"] == 2.5  # a: round 2, b: round 1
@@ -43,24 +39,15 @@ def test_a_strangers_error_by_client_under_the_three_rules(of_a_stranger):
     assert found["lowest_decile_count_error"] == 3.0
     assert found["spread"] == 0.25
     assert "test_accuracy" not in found and "test_count_error_without_twins" not in found
-
-
-def test_a_strangers_error_of_each_client(of_a_stranger):
-    rows = per_client(of_a_stranger)
-    assert [row["test_count_error"] for row in rows] == [2.0, 3.0]
-    assert [row["val_count_error"] for row in rows] == [6.0, 8.0]
-    assert [row["test_count_error_best_by_validation"] for row in rows] == [4.0, 1.0]
-    assert "spread" not in rows[0]
-
-
-def test_the_target_of_an_error_is_reached_from_above(of_a_stranger):
-    found = summarise(of_a_stranger, target=2.6)
     assert found["to_target"]["rounds"] == 2  # validation means 3.0, 2.5, 7.0
     assert found["to_target_on_test_data"]["rounds"] == 3  # test means 3.0, 5.5, 2.5
-    with pytest.raises(
-        BadInput, match=r"--target -1: count error lies between 0 and inf; give a value of it"
-    ):
-        summarise(of_a_stranger, target=-1)
+    rows = per_client(run)
+    names = ("test_count_error", "val_count_error", "test_count_error_best_by_validation")
+    assert [[row[name] for row in rows] for name in names] == [[2.0, 3.0], [6.0, 8.0], [4.0, 1.0]]
+    assert "spread" not in rows[0]
+    words = r"--target -1: count error lies between 0 and inf; give a value of it"
+    with pytest.raises(BadInput, match=words):
+        summarise(run, target=-1)
 
 
 def test_splits_of_an_error_are_published_by_their_least(tmp_path, make_judged):
@@ -89,16 +76,14 @@ def test_pooled_scores_have_their_rules_and_so_have_means_over_clients(tmp_path,
     assert [row["test_roc_auc"] for row in per_client(run)] == [0.65, 0.65]
 
 
-def test_lower_rmse_is_better(tmp_path, make_scored):
-    run = load_run(make_scored(tmp_path / "run", "rmse", [1.9, 1.2, 1.1], val=[2.0, 1.0, 1.5], constant=1.5))
-    found = summarise(run)
+@pytest.mark.parametrize(
+    ("test", "val", "scored"),
+    [([1.9, 1.2, 1.1], [2.0, 1.0, 1.5], [1.1, 1.2, 1.1]), ([NAN], [NAN], [NAN] * 3)],
+)
+def test_lower_rmse_is_better_and_nothing_evaluated_has_no_score(tmp_path, make_scored, test, val, scored):
+    found = summarise(load_run(make_scored(tmp_path / "run", "rmse", test, val=val, constant=1.5)))
     names = ("test_rmse", "test_rmse_best_by_validation", "test_rmse_as_published", "constant")
-    assert [found[name] for name in names] == [1.1, 1.2, 1.1, 1.5]
-
-
-def test_nothing_evaluated_has_no_score(tmp_path, make_scored):
-    run = load_run(make_scored(tmp_path / "run", "rmse", [NAN]))
-    assert all(math.isnan(scores.score(run, run.headline, rule)) for rule in scores.RULES)
+    np.testing.assert_array_equal([found[name] for name in names], [*scored, 1.5])
 
 
 def test_clusters_count_in_the_last_evaluated_round_alone(tmp_path, make_judged):

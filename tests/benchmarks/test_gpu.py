@@ -1,6 +1,7 @@
 """The GPU kit on the CPU: every part works there, finds what is wrong, and is ended when it takes too long."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,22 +9,23 @@ import numpy as np
 import pytest
 from torch.autograd import DeviceType
 
-from fedmpi.benchmarks.gpu import agreement, driver, launched, plan, profile
-from fedmpi.benchmarks.gpu.part import REQUEST
-from fedmpi.cli.bench_gpu import without_paths
-from fedmpi.cli.bench_gpu_tables import BEGIN, END, placed
+from fedmpi.benchmarks import whole_runs
+from fedmpi.benchmarks.gpu import agreement, kit, launched, rounds
+from fedmpi.benchmarks.samples import Turns
+from fedmpi.cli.bench_gpu import markdown, without_paths
 from fedmpi.config.locations import find
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_suite
 from fedmpi.store.provenance import collect
+
+REFERENCE = Path(__file__).parents[2] / "results/reference/gpu"
 
 
 @pytest.fixture
 def request_of(source):
-    def make(part, setting="synthetic", **more):
-        return plan.Request(part, setting, "cpu", more.pop("source", source), repetitions=2, warmup=1)
+    def make(part, setting="synthetic", data=source):
+        return kit.Request(part, setting, "cpu", data, Turns(2, 1))
 
     return make
 
@@ -31,85 +33,111 @@ def request_of(source):
 @pytest.fixture
 def patient(monkeypatch):
     """Let every part take ten minutes: a test asserts no time."""
-    for part in plan.LIMITS_S:
-        monkeypatch.setitem(plan.LIMITS_S, part, 600.0)
+    for part, (_, code) in kit.PARTS.items():
+        monkeypatch.setitem(kit.PARTS, part, (600.0, code))
 
 
 @pytest.fixture
-def run(tmp_path, patient):
-    """Return a function that runs parts and returns their records, which the file has, too."""
+def here(fedmpi, monkeypatch):
+    """Have whole runs on one rank made in this process: what is claimed of them is what they wrote."""
 
-    def start(*requests):
-        report = driver.run(requests, {"device": "cpu"}, {}, tmp_path / "gpu.json", lambda line: None)
-        assert json.loads((tmp_path / "gpu.json").read_text()) == report
-        return report["parts"]
+    def run(command, out, starter=(), *what):
+        if starter:
+            whole_runs.run(command, out, starter, *what)
+        else:
+            assert fedmpi(*command, "--out", out).returncode == 0
 
-    return start
+    monkeypatch.setattr(launched, "run", run)
 
 
-def test_the_whole_kit_on_made_data_and_its_tables_in_a_page(fedmpi, tmp_path, patient):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nNothing yet.\n{END}\nafter\n")
+def table_of(part, findings):
+    """Return the tables of a report in which one part found this."""
+    report = json.loads((REFERENCE / "h100-resume.json").read_text())
+    found = {"part": part, "setting": "", "status": "complete", "reason": "", "findings": findings}
+    return markdown({**report, "parts": [report["parts"][0], found]})
+
+
+def test_parts_on_made_data_and_their_tables(fedmpi, tmp_path, patient):
     options = ("--device", "cpu", "--settings", "synthetic", "--repetitions", "2", "--warmup", "1")
-    done = fedmpi("bench", "gpu", *options, "--out", "gpu.json", "--page", page)
+    done = fedmpi("bench", "gpu", *options, "--parts", "rounds", "--out", "gpu.json")
     assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "gpu.json").read_text())
-    assert {part["part"]: part["status"] for part in report["parts"]} == dict.fromkeys(
-        plan.LIMITS_S, "complete"
-    )
-    by_part = {part["part"]: part["findings"] for part in report["parts"]}
-    assert {each["kernels"] for each in by_part["agreement"]} == {"grouped", "csr"}
-    times, phases = by_part["rounds"]
+    device, timed = json.loads((tmp_path / "gpu.json").read_text())["parts"]
+    assert (device["status"], device["findings"][0]["device"]) == ("complete", "cpu")
+    times, phases = timed["findings"]
     assert [len(times["seconds"][program]["samples"]) for program in ("fedmpi", "peer")] == [2, 2]
     assert times["client_seconds"] == times["seconds"]["fedmpi"]["median"] / 4
     alone = phases["alone"]
     assert alone["round"] > max(alone["train"], alone["evaluate"]) > 0.0
     assert "and their parts" in done.stdout
-    assert [each["program"] for each in by_part["profile"]] == ["fedmpi", "peer"]
-    assert all(each["operators"] > 0 and each["kernels"] == 0 for each in by_part["profile"])
-    for each in by_part["resume"]:
-        assert each["agrees"] and each["killed_after"] >= 5 and 0 < each["resumed_at"] < each["rounds"]
-    assert [each["agrees"] for each in by_part["ranks"]] == [True, True]
-    assert [(each["ranks"], each["agrees"]) for each in by_part["sharing"]] == [
-        (1, True),
-        (2, True),
-        (4, True),
-    ]
-    assert "| synthetic | 1 | 4 | " in done.stdout
-    assert page.read_text() == f"before\n{BEGIN}\n{done.stdout.rstrip()}\n{END}\nafter\n"
     again = fedmpi("bench", "gpu", "--from", "gpu.json")
     assert again.stdout == done.stdout
     assert "| synthetic | 4 | `grouped` |" in done.stdout
 
 
+def test_every_case_of_the_checks_agrees_and_one_that_raises_is_a_finding(request_of, monkeypatch):
+    def checked(suite):
+        cases = check_suite(suite)
+        bad = cases[0].case.model_copy(update={"name": "bad", "rounds": None})
+        return [*cases, replace(cases[0], case=bad)]
+
+    monkeypatch.setattr(agreement, "check_suite", checked)
+    *found, bad = agreement.findings(request_of("agreement", ""))
+    assert len(found) == 28
+    assert {each["kernels"] for each in found} == {"grouped", "csr"}
+    assert all(each["agrees"] for each in found)
+    assert (bad["case"], bad["agrees"]) == ("bad", False) and "error" in bad
+
+
+def test_a_profile_is_of_both_programs(request_of):
+    found = list(rounds.profiled(request_of("profile")))
+    assert "| synthetic | PyTorch Geometric |" in table_of("profile", found)
+    assert [each["program"] for each in found] == ["fedmpi", "peer"]
+    assert all(each["operators"] > 0 and each["kernels"] == 0 for each in found)
+
+
+def test_runs_that_were_killed_are_resumed_and_equal(request_of, here):
+    found = list(launched.resume(request_of("resume", "")))
+    assert [each["case"] for each in found] == ["grouped", "csr"]
+    for each in found:
+        assert each["agrees"] and each["killed_after"] >= 5 and 0 < each["resumed_at"] < each["rounds"]
+
+
+def test_several_ranks_have_the_results_of_one_also_by_buffers_of_the_device(request_of, here):
+    found = list(launched.ranks(request_of("ranks", "")))
+    assert [each["agrees"] for each in found] == [True, True]
+    assert "- 2 ranks, reduction.buffers = device: the same bits" in table_of("ranks", found)
+
+
+def test_ranks_that_share_a_device_are_timed_and_agree(request_of, here, monkeypatch):
+    monkeypatch.setattr(launched, "_SHARING", (1, 2))
+    found = list(launched.sharing(request_of("sharing")))
+    assert [(each["ranks"], each["agrees"]) for each in found] == [(1, True), (2, True)]
+    assert all(each["round_seconds"] > 0 for each in found)
+    assert "| synthetic | 1 | 2 | " in table_of("sharing", found)
+
+
 def test_all_parts_together_take_ten_minutes_at_most(source):
-    asked = plan.requests(tuple(plan.LIMITS_S), plan.SETTINGS, "cuda", source, 10, 3)
+    asked = kit.requests(tuple(kit.PARTS), kit.SETTINGS, "cuda", source, Turns(10, 3))
     assert len(asked) == 13
     assert sum(each.limit_s for each in asked) <= 600
 
 
-def test_a_request_survives_the_command_line(request_of, tmp_path):
-    asked = request_of("rounds", source=DataSource(tmp_path, tmp_path / "mirror", offline=True))
-    for each in (asked, request_of("rounds")):
-        assert REQUEST.validate_json(REQUEST.dump_json(each)) == each
-
-
 def test_whole_runs_read_the_data_that_the_kit_was_given(request_of, tmp_path):
-    asked = request_of("sharing", source=DataSource(tmp_path / "data", tmp_path / "mirror", offline=True))
+    asked = request_of("sharing", data=DataSource(tmp_path / "data", tmp_path / "mirror", offline=True))
     words = launched._command(asked, "gpu/rounds", ())
     assert words[-5:] == ["--mirror", f"{tmp_path}/mirror", "--data", f"{tmp_path}/data", "--offline"]
 
 
-def test_a_part_that_is_late_fails_or_has_no_data_is_named_and_the_next_one_runs(
-    run, request_of, monkeypatch
+def test_a_part_that_is_late_or_has_no_data_is_named_and_the_next_one_runs(
+    request_of, patient, monkeypatch, tmp_path
 ):
-    monkeypatch.setitem(plan.LIMITS_S, "agreement", 0.3)
-    asked = ("agreement", ""), ("rounds", "nonsense"), ("rounds", "proteins"), ("device", "")
-    late, wrong, without, device = run(*(request_of(*each) for each in asked))
+    monkeypatch.setitem(kit.PARTS, "agreement", (0.3, "agreement:findings"))
+    asked = [request_of("agreement", ""), request_of("rounds", "proteins")]
+    report = kit.run(asked, {"device": "cpu"}, {}, tmp_path / "gpu.json", lambda line: None)
+    assert json.loads((tmp_path / "gpu.json").read_text()) == report
+    late, without = report["parts"]
     assert (late["status"], late["reason"]) == ("timed out", "ended after 0 s")
-    assert wrong["status"] == "failed" and "nonsense" in wrong["reason"]
     assert without["status"] == "skipped" and "PROTEINS" in without["reason"]
-    assert (device["status"], device["findings"][0]["device"]) == ("complete", "cpu")
 
 
 @pytest.mark.parametrize(
@@ -118,9 +146,9 @@ def test_a_part_that_is_late_fails_or_has_no_data_is_named_and_the_next_one_runs
 )
 def test_a_part_keeps_its_findings_whether_it_failed_later_or_disagrees(request_of, code, agrees, expected):
     found = [{"case": "gin", "agrees": True}, {"case": "gat", "agrees": agrees}]
-    outcome = driver.Outcome(request_of("agreement", ""), findings=found)
+    outcome = kit.Outcome(request_of("agreement", ""), findings=found)
     outcome.errors = ["Traceback", "  CUDA error: an illegal access"]
-    driver._conclude(outcome, code, False)
+    kit._conclude(outcome, code, False)
     assert (outcome.status, outcome.reason, outcome.good) == (*expected, False)
     assert outcome.record()["findings"] == found
 
@@ -157,44 +185,34 @@ def test_other_kernels_would_be_seen(change, wrong, source, world):
     assert found[wrong] > agreement.LIMITS[wrong]
 
 
-def event(key, count, device=DeviceType.CPU, host_us=0.0, device_us=0.0, label=False):
-    return SimpleNamespace(
-        key=key,
-        count=count,
-        device_type=device,
-        self_cpu_time_total=host_us,
-        self_device_time_total=device_us,
-        is_user_annotation=label,
-    )
-
-
 def test_a_profile_counts_kernels_launches_copies_and_synchronisations():
+    host, device = DeviceType.CPU, DeviceType.CUDA
+    names = (
+        "key",
+        "count",
+        "device_type",
+        "self_cpu_time_total",
+        "self_device_time_total",
+        "is_user_annotation",
+    )
     events = [
-        event("aten::mm", 7),
-        event("cudaLaunchKernel", 5, host_us=20.0),
-        event("cudaGraphLaunch", 2, host_us=30.0),
-        event("cudaStreamSynchronize", 3, host_us=400.0),
-        event("cudaDeviceSynchronize", 2, host_us=10.0),
-        event("Optimizer.step#Adam.step", 9, DeviceType.CUDA, device_us=500.0, label=True),
-        event("gemm", 40, DeviceType.CUDA, device_us=600.0),
-        event("Memcpy HtoD (Pinned -> Device)", 4, DeviceType.CUDA, device_us=10.0),
+        SimpleNamespace(**dict(zip(names, values, strict=True)))
+        for values in (
+            ("aten::mm", 7, host, 0, 0, False),
+            ("cudaLaunchKernel", 5, host, 20, 0, False),
+            ("cudaGraphLaunch", 2, host, 30, 0, False),
+            ("cudaStreamSynchronize", 3, host, 400, 0, False),
+            ("cudaDeviceSynchronize", 2, host, 10, 0, False),
+            ("Optimizer.step#Adam.step", 9, device, 0, 500, True),
+            ("gemm", 40, device, 0, 600, False),
+            ("Memcpy HtoD (Pinned -> Device)", 4, device, 0, 10, False),
+        )
     ]
-    found = profile.counts(events, 1e-3)
+    found = rounds.counts(events, 1e-3)
     assert found == {
         "wall_seconds": 1e-3, "operators": 7, "kernels": 40, "copies": 4, "launches": 7, "synchronisations": 3,
         "launch_share": pytest.approx(0.05), "device_share": pytest.approx(0.6),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("page", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
-def test_a_page_without_both_marks_is_refused(page):
-    with pytest.raises(BadInput, match="once each"):
-        placed(page, "tables")
-
-
-def test_tables_with_a_mark_are_refused():
-    with pytest.raises(BadInput, match="no page takes it"):
-        placed(f"{BEGIN}\n{END}", f"on {END}")
 
 
 @pytest.mark.parametrize(
@@ -212,10 +230,9 @@ def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
     (tmp_path / "deep.json").write_text("[" * 200_000)
     (tmp_path / "huge.json").write_text(f'{{"benchmark": "gpu", "parts": {10**400}}}')
     for options, line in (
-        (("--device", "tpu"), "--device tpu: cuda or cpu"),
-        (("--settings", "nci"), 'there is no nci; did you mean "nci1"?'),
-        (("--parts", "rings"), "--parts: there is no rings"),
-        (("--parts", "rounds,"), "--parts 'rounds,': give names with commas"),
+        (("--device", "tpu"), "'tpu' is not one of 'cuda', 'cpu'"),
+        (("--settings", "nci"), 'there is no "nci"; did you mean "nci1"?'),
+        (("--parts", "rounds,"), '--parts: there is no "": give names with commas'),
         (
             ("--parts", "sharing", "--settings", "proteins"),
             "--parts sharing: of the settings synthetic, nci1 only",
@@ -228,7 +245,6 @@ def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
             ("--from", "none.json", "--device", "cpu", "--offline"),
             "--from measures nothing: leave --offline and --device out",
         ),
-        (("--page", "none.md"), "--page none.md: No such file"),
     ):
         done = fedmpi("bench", "gpu", *options)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -246,8 +262,7 @@ def test_without_a_gpu_the_kit_says_so(fedmpi, patient):
 
 
 def test_several_files_are_shown_one_after_another_and_hold_no_folder(fedmpi):
-    folder = Path(__file__).parents[2] / "results/reference/gpu"
-    files = [folder / name for name in ("h100.json", "h100-resume.json")]
+    files = [REFERENCE / name for name in ("h100.json", "h100-resume.json")]
     done = fedmpi("bench", "gpu", *(part for path in files for part in ("--from", path)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.index("all agree") < done.stdout.index("killed after")

@@ -1,7 +1,7 @@
 import pytest
 
 from fedmpi.benchmarks.cases import choose
-from fedmpi.benchmarks.samples import Measurement, Samples, in_turn, rates, ratios, repeat
+from fedmpi.benchmarks.samples import Measurement, Samples, Turns, rates, ratios
 from fedmpi.errors import BadInput
 
 
@@ -23,14 +23,14 @@ def test_raw_samples_stay_beside_median_and_extremes():
 
 def test_warm_up_is_done_and_not_measured():
     calls = []
-    seconds = repeat(lambda: calls.append(1), warmup=3, repetitions=5)
+    seconds = Turns(5, 3).seconds(lambda: calls.append(1))
     assert (len(calls), len(seconds.values), seconds.unit) == (8, 5, "s")
 
 
 def test_actions_take_turns():
     calls = []
     actions = {name: lambda turn, name=name: calls.append(name) or turn for name in "ab"}
-    assert in_turn(actions, warmup=1, repetitions=2) == {"a": (1, 2), "b": (1, 2)}
+    assert Turns(2, 1).of(actions) == {"a": (1, 2), "b": (1, 2)}
     assert calls == ["a", "b"] * 3
 
 

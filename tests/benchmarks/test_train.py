@@ -2,10 +2,10 @@ import pytest
 import torch
 
 from fedmpi.benchmarks import machine
-from fedmpi.benchmarks.roofline import GinBytes, least_seconds
-from fedmpi.benchmarks.train import measure
+from fedmpi.benchmarks.samples import Turns
+from fedmpi.benchmarks.train import GinBytes, Limits, measure
 from fedmpi.datasets.source import DataSource
-from fedmpi.models.flops import GraphCounts
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.options import GinOptions
 
 UNITS = {
@@ -24,7 +24,7 @@ UNITS = {
 @pytest.fixture(scope="module")
 def report(tiny, world, tmp_path_factory):
     source = DataSource(tmp_path_factory.mktemp("cache"), offline=True)
-    return measure(tiny(), source, world, repetitions=2, warmup=1)
+    return measure(tiny(), source, world, Turns(2, 1))
 
 
 def test_both_phases_keep_every_round_of_every_figure(report):
@@ -84,5 +84,6 @@ def test_a_normalisation_reads_and_writes_what_it_normalises():
 
 
 def test_the_limit_is_computing_or_moving_whichever_takes_longer():
-    assert least_seconds(gflop=10, gigabytes=1, gflops=100, bandwidth=20) == 0.1
-    assert least_seconds(gflop=10, gigabytes=4, gflops=100, bandwidth=20) == 0.2
+    limits = Limits(square=200.0, layer=100.0, bandwidth=20.0)
+    assert limits.seconds(gflop=10, gigabytes=1) == 0.1
+    assert limits.seconds(gflop=10, gigabytes=4) == 0.2

@@ -5,12 +5,13 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from fedmpi.benchmarks.data import peak_bytes
+from tests.cli.refusals import refused
+from tests.cli.waiting import wait_for
 
 TINY = ["synthetic/quick", "--set", "algorithm=fedavg", "--set", "dataset.synthetic.domains=2"]
 COUNTS = ["--repetitions", "2", "--warmup", "1"]
@@ -32,12 +33,11 @@ def as_json(done):
 
 
 def test_train_of_clients_in_groups_prints_a_table_and_what_it_says(fedmpi):
-    done = fedmpi("bench", "train", *TINY, "--set", "kernels=grouped", *COUNTS, "--functions", "3")
+    done = fedmpi("bench", "train", *TINY, "--set", "kernels=grouped", *COUNTS)
     assert done.returncode == 0, done.stderr
     assert "executed_rate" in done.stdout
     assert "GFLOP/s in square products" in done.stdout
     assert "% of the streaming bandwidth" in done.stdout
-    assert re.search(r"train, own time: .+ [\d.]+ %, .+ [\d.]+ %, .+ [\d.]+ %\n", done.stdout)
 
 
 def test_train_of_a_model_without_counted_bytes_has_rates_but_no_roofline(fedmpi):
@@ -135,17 +135,11 @@ def running(folder):
 def test_ranks_that_get_term_end_what_they_started(fedmpi_process, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = fedmpi_process("bench", "ranks", *TINY, "--rounds", "100000")
-    while not list(tmp_path.glob("fedmpi-bench-*/*/run.h5")):
-        assert process.poll() is None
-        time.sleep(0.1)
+    wait_for(lambda: list(tmp_path.glob("fedmpi-bench-*/*/run.h5")))
     assert len(running(tmp_path)) >= 3
     process.terminate()
     process.communicate(timeout=60)
-    for _ in range(600):  # ranks that look for their launcher do so every few seconds
-        if not running(tmp_path):
-            break
-        time.sleep(0.1)
-    assert not running(tmp_path)
+    wait_for(lambda: not running(tmp_path))  # ranks look for their launcher every few seconds
     assert not list(tmp_path.glob("fedmpi-bench-*"))
 
 
@@ -186,32 +180,23 @@ def test_peers_accuracy(fedmpi, real_data):
     [
         (["train", "gcfl/proteins"], "gcfl/proteins has 3 cases, one is measured: choose it with --set"),
         (["peers", "--settings", "protein"], 'did you mean "proteins"?'),
-        (["peers", "--rounds", "5"], "--rounds is read with --accuracy only"),
-        (["peers", "--accuracy", "--warmup", "0"], "--warmup is read without --accuracy only"),
+        (["peers", "--rounds", "5"], "without --accuracy times are compared: leave --rounds out"),
+        (["peers", "--accuracy", "--warmup", "0"], "--accuracy takes no times: leave --warmup out"),
         (["record", "--out", "missing"], "choose another --out"),
         (["data", "synthetic", "--mirror", "."], "dataset synthetic has no files"),
         (["train", "--repetitions", "0"], "see fedmpi bench train --help"),
         (["comm", "--size", "many"], "'--size'"),
-        (["peers", "--settings", ""], "--settings '': give names with commas between them"),
+        (["peers", "--settings", ""], '--settings: there is no "": give names with commas between them'),
         (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
-        (["start", *TINY, "--ranks", "5000"], "--ranks 5000: at most"),
+        (["start", *TINY, "--ranks", "5000"], "--ranks 5000: give whole numbers from 1 to"),
         (["ranks", *TINY, "--ranks", "2"], "--ranks 2: give different numbers of ranks, two at least"),
-        (
-            ["ranks", *TINY, "--ranks", "2,x"],
-            "--ranks 2,x: give numbers of ranks up to 99,999, such as 8,16,64",
-        ),
         (["nothing"], "No such command 'nothing'; see fedmpi bench --help"),
     ],
 )
 def test_mistakes_are_one_line(fedmpi, arguments, message):
-    done = fedmpi("bench", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    refused(fedmpi("bench", *arguments), message)
 
 
 def test_what_measures_one_process_refuses_several(fedmpi, monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
-    done = fedmpi("bench", "record")
-    assert done.returncode == 2
-    assert "start it without mpiexec" in done.stderr
+    refused(fedmpi("bench", "record"), "start it without mpiexec")

@@ -40,6 +40,7 @@ def test_every_command_has_an_example_that_parses(words):
         given = example[example.index("fedmpi ") :].split()[1:]
         assert tuple(given[: len(words)]) == words
         COMMANDS[words].make_context(" ".join(words), given[len(words) :])
+    assert all(each.help for each in COMMANDS[words].params)
 
 
 def test_help_lists_all_commands_in_groups_and_imports_none():

@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from fedmpi.client.client import Client
 from fedmpi.store import lines
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.reader import load_run
+from tests.cli.test_resume import signalled
+from tests.cli.waiting import wait_for
 
 
 @pytest.fixture
@@ -26,11 +27,7 @@ def stopped(fedmpi_process, tiny_suite, tmp_path):
     tiny_suite.write_text(long)
     process = fedmpi_process("run", tiny_suite, "--case", "0", "--out", "runs")
     try:
-        for _ in range(1200):
-            if (folder / "checkpoints/manifest").exists():
-                break
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.05)
+        wait_for((folder / "checkpoints/manifest").exists)
         process.send_signal(signal.SIGSTOP)
         (folder / "lock").write_text(
             json.dumps({**json.loads((folder / "lock").read_text()), "place": "another host"})
@@ -53,16 +50,10 @@ def contents(folder):
     }
 
 
-def test_the_new_owners_files_stay_as_they_are(fedmpi, stopped, tiny_suite, monkeypatch):
+def test_the_new_owners_files_stay_as_they_are(fedmpi, stopped):
     process, folder = stopped
-    original = Client.train_locally
-
-    def train(self, case, algorithm, round):
-        os.kill(os.getpid(), signal.SIGUSR1)
-        return original(self, case, algorithm, round)
-
-    monkeypatch.setattr(Client, "train_locally", train)
-    assert fedmpi("run", "--resume", folder).returncode == 75
+    with signalled(lambda client, case, round: True):
+        assert fedmpi("run", "--resume", folder).returncode == 75
     with FolderLock(folder):  # as the run that took over would hold it
         before = contents(folder)
         process.send_signal(signal.SIGCONT)

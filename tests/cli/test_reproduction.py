@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fedmpi.analysis import rows
-from fedmpi.cli.reproduction import reproduction
+from fedmpi.cli.paper import reproduction
 from fedmpi.errors import BadInput
-from fedmpi.reproduction.papers import PAPERS
+from fedmpi.reproduction.published import PAPERS
 
 ROOT = Path(__file__).parents[2]
 FEW = ROOT / "results" / "reference" / "fclg-winners.csv"
@@ -73,8 +73,8 @@ def test_the_committed_rows_are_small():
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("fedmpi.cli.reproduction.all_cells", lambda results: [])
-    monkeypatch.setattr("fedmpi.cli.reproduction.pages", lambda *given: {})
+    monkeypatch.setattr("fedmpi.cli.paper.all_cells", lambda results: [])
+    monkeypatch.setattr("fedmpi.cli.paper.pages", lambda *given: {})
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"file/cells\.csv: cannot write it"):
         reproduction(
@@ -85,7 +85,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
 def test_what_has_no_rows_is_refused_and_nothing_written(tmp_path):
     places = tmp_path / "cells.csv", tmp_path / "page.md"
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match=r"empty: no rows \(\.csv\); make some with fedmpi report --csv"):
+    with pytest.raises(BadInput, match=r"empty: no rows; make some with fedmpi report --csv"):
         reproduction([tmp_path / "empty"], *places)
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,2\n")

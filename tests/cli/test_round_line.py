@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from fedmpi.cli.round_line import round_line
+from fedmpi.cli.progress import round_line
 from fedmpi.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, CLUSTERING_F1, MAE, RMSE
 
 NAN = float("nan")

@@ -56,14 +56,8 @@ def test_a_name_shows_its_settings_as_a_suite_states_them_and_json_the_same(fedm
     (name,) = axis["names"]
     assert (axis["axis"], name["name"]) == ("algorithm", "fedprox")
     meaning = "Weight of the proximal term; 0.01 as GCFL."
-    mu = {
-        "key": "algorithm.mu",
-        "type": "number",
-        "values": "at least 0",
-        "default": 0.01,
-        "meaning": meaning,
-    }
-    assert name["settings"] == [mu]
+    mu = {"type": "number", "values": "at least 0", "default": 0.01, "meaning": meaning}
+    assert name["settings"] == [{"key": "algorithm.mu", **mu}]
 
 
 def test_plugins_are_shown_too(plugged):

@@ -17,15 +17,8 @@ CONTROLS = re.compile(r"[^\n -~\u00a1-\u2025\u2030-\uffff]")
 @pytest.fixture
 def nasty_run(tmp_path):
     """The folder of a run that has the name everywhere where a record may hold one."""
-    config = {
-        "suite": NASTY,
-        "name": NASTY,
-        "dataset": {"name": NASTY},
-        "algorithm": NASTY,
-        "objective": "supervised",
-        "seed": 1,
-        "rounds": 2,
-    }
+    config = dict.fromkeys(("suite", "name", "algorithm"), NASTY) | {"dataset": {"name": NASTY}}
+    config |= {"objective": "supervised", "seed": 1, "rounds": 2}
     folder = tmp_path / "runs" / NASTY
     about = {"config": config, "clients": [NASTY, "b"], "rounds": 2, "partition": {}}
     with RunRecord.create(folder, **about, extra=FIELDS["accuracy"]) as record:

@@ -2,53 +2,30 @@
 
 import numpy as np
 import pytest
-import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from fedmpi.client.fixed_batches import FixedBatches
-from fedmpi.client.unsupervised import UnsupervisedPasses
-from fedmpi.client.view_batches import TorchBatches, counts_of
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
-from fedmpi.graphs.views import ViewedGraphs
-from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import MvgrlEncoderOptions, Shape
-from fedmpi.objectives import unsupervised
-from fedmpi.objectives.flops import ObjectiveFlops
+from fedmpi.client.view_batches import counts_of
+from fedmpi.models.options import MvgrlEncoderOptions
 from fedmpi.objectives.options import MvgrlOptions
-from tests.objectives.test_flops import dense_product
+from tests.objectives.made import STREAMS, dense_products, passes_of, viewed
 
 MODEL = MvgrlEncoderOptions(hidden=16, layers=3, register_layers=False)
 BATCHES = (np.array([3, 1, 17, 4, 30, 39]), None, np.array([2, 3]))
-STREAMS = DropoutStreams(1, 0, 0, 0)
 
 
 @pytest.fixture(scope="module")
 def graphs():
-    raw = generate(SyntheticOptions(graphs=40), 1)
-    built = build_features(raw, np.arange(40), "original")
-    return ViewedGraphs(built, diffuse(raw.topology, DiffusionOptions()))
+    return viewed(40)
 
 
 def passes(graphs, *, fixed):
-    shape = Shape(graphs.graphs.feature_rows.shape[1], 2)
-    model = FlatModel(unsupervised.network_of(MvgrlOptions(), MODEL, shape))
-    model.parameters.copy_(model.initialise(1, 0))
-    flops, objective = ObjectiveFlops(MvgrlOptions(), MODEL, shape), MvgrlOptions().make()
     train = graphs.take(np.arange(40))  # other than all graphs, as of a client that holds some out
-    if fixed:
-        batches = FixedBatches(train, graphs, model.module, flops)
-    else:
-        batches = TorchBatches(train, graphs, objective, flops)
-    return model, UnsupervisedPasses(batches, model, objective, flops, by_epoch=True)
+    return passes_of(MvgrlOptions(), MODEL, graphs, "fixed" if fixed else "csr", train)
 
 
 def two_rounds(graphs, *, fixed):
     """Return losses, gradients and counted work of all steps, and the vectors after each round."""
-    model, ours = passes(graphs, fixed=fixed)
-    steps, vectors = [], []
+    ours = passes(graphs, fixed=fixed)
+    model, steps, vectors = ours.model, [], []
     for _ in range(2):
         ours.begin_round(None)
         for chosen in BATCHES:
@@ -75,8 +52,8 @@ def test_steps_and_vectors_are_those_of_convolutions_done_anew(graphs):
 def test_convolutions_are_counted_where_they_are_done(graphs):
     """Of nodes once a round, of graphs in evaluation once a run."""
     steps, vectors = two_rounds(graphs, fixed=True)
-    _, ours = passes(graphs, fixed=True)
-    flops, (first, other) = ours._flops, counts_of(ours.batch(None).views)
+    ours = passes(graphs, fixed=True)
+    flops, (first, other) = ours.flops, counts_of(ours.batch(None).views)
     convolved = flops.convolutions(first, other, executed=True).total
     heads = [flops.heads_and_bounds(counts_of(ours.batch(each).views)[0].counts).total for each in BATCHES]
     once = [heads[0] + convolved, *heads[1:]]
@@ -86,13 +63,13 @@ def test_convolutions_are_counted_where_they_are_done(graphs):
 
 
 def test_heads_do_the_dense_products_that_are_counted(graphs):
-    _, ours = passes(graphs, fixed=True)
+    ours = passes(graphs, fixed=True)
     ours.begin_round(None)
     batch = ours.batch(None)
-    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mm: dense_product}) as counter:
+    with dense_products() as counter:
         ours.step(batch, STREAMS)
-    assert counter.get_total_flops() == ours._flops.heads_and_bounds(counts_of(batch.views)[0].counts).dense
+    assert counter.get_total_flops() == ours.flops.heads_and_bounds(counts_of(batch.views)[0].counts).dense
     ours.evaluate()
-    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mm: dense_product}) as counter:
+    with dense_products() as counter:
         found = ours.evaluate()
     assert counter.get_total_flops() == found.executed_flops

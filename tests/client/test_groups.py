@@ -21,7 +21,7 @@ from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
-from fedmpi.store.reader import load_run
+from tests.started import runs_of, sets
 
 SUITE = """
 name = "grouped"
@@ -43,19 +43,13 @@ def suite(tmp_path):
     return path
 
 
-def results(fedmpi, suite, folder, *settings):
-    options = [part for setting in settings for part in ("--set", setting)]
-    done = fedmpi("run", suite, "--out", folder.name, *options)
-    assert done.returncode == 0, done.stderr
-    (run,) = folder.iterdir()
-    return load_run(run).results
-
-
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "gcfl"])
 def test_a_group_equals_its_clients_one_by_one(fedmpi, suite, tmp_path, algorithm):
     common = (f"algorithm={algorithm}", "local_epochs=2", "participation=0.7")
-    alone = results(fedmpi, suite, tmp_path / "alone", *common, "kernels=csr")
-    grouped = results(fedmpi, suite, tmp_path / "grouped", *common, "kernels=grouped", "group_size=3")
+    alone, grouped = (
+        next(iter(runs_of(fedmpi, tmp_path, suite, *common, *kernels).values())).results
+        for kernels in (["kernels=csr"], ["kernels=grouped", "group_size=3"])
+    )
     assert len(set(alone["steps"].ravel())) > 2  # clients sit out, and take different numbers of steps
     for name in ("participated", "samples", "steps", "model_flops", "evaluation_flops"):
         assert np.array_equal(alone[name], grouped[name]), name
@@ -68,7 +62,7 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     import os
     import signal
 
-    options = ("--case", "0", "--set", "kernels=grouped", "--set", "group_size=2")
+    options = ("--case", "0", *sets("kernels=grouped", "group_size=2"))
     fedmpi("run", suite, "--out", "whole", *options)
     original = ClientGroup.train
 

@@ -19,8 +19,8 @@ from fedmpi.objectives.unsupervised import network_of
 from fedmpi.registry.check import check_suite
 from fedmpi.seeds import Purpose, key
 from fedmpi.store import embeddings
-from fedmpi.store.reader import load_run
 from tests.saved import newest
+from tests.started import runs_of
 
 SUITE = """
 name = "tests/unsupervised"
@@ -43,24 +43,24 @@ def runs(fedmpi, tmp_path):
     """Return a function that runs objectives and returns their results by name."""
 
     def start(*objectives, more="", **settings):
-        path = tmp_path / "suite.toml"
         listed = ", ".join(f'"{name}"' if "{" not in name else name for name in objectives)
-        path.write_text(SUITE.format(more=more, objectives=listed))
-        options = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-        folder = tmp_path / f"runs{len(list(tmp_path.iterdir()))}"
-        done = fedmpi("run", path, "--out", folder, *options)
-        assert done.returncode == 0, done.stderr
-        return {each.name: load_run(each) for each in sorted(folder.iterdir())}
+        suite = SUITE.format(more=more, objectives=listed)
+        return runs_of(fedmpi, tmp_path, suite, *(f"{key}={value}" for key, value in settings.items()))
 
     return start
 
 
 def test_with_one_local_epoch_the_second_term_changes_nothing(runs):
+    """All graphs are trained on, but for a single one left over, by compiled kernels."""
     found = runs("fclg", "fclg-h", "intra")
-    digests = [run.results["parameter_digest"] for run in found.values()]
-    assert np.array_equal(digests[0], digests[1]) and np.array_equal(digests[0], digests[2])
-    losses = [run.results["train_loss"] for run in found.values()]
-    assert np.allclose(losses[0] - losses[2], np.log(2))
+    fclg, nodes, intra = (run.results for run in found.values())
+    for each in (fclg, nodes):
+        assert np.array_equal(each["parameter_digest"], intra["parameter_digest"])
+    assert np.allclose(fclg["train_loss"] - intra["train_loss"], np.log(2))
+    sizes = found["intra"].partition["sizes"][:, 0]
+    assert sizes.sum() == 60
+    assert intra["samples"][0].tolist() == [size - (size % 8 == 1) for size in sizes]
+    assert found["fclg"].config["kernels"] == "compiled"
 
 
 def test_with_two_local_epochs_it_does(runs):
@@ -86,19 +86,13 @@ def test_clusters_are_scored_every_so_many_rounds_and_in_the_last(runs):
     assert not {"train_accuracy", "test_accuracy", "test_correct", "test_loss"} & run.results.keys()
 
 
-def test_all_graphs_are_trained_on_and_a_single_one_left_over_is_not(runs):
-    (run,) = runs("intra").values()
-    sizes = run.partition["sizes"][:, 0]
-    assert sizes.sum() == 60
-    assert run.results["samples"][0].tolist() == [size - (size % 8 == 1) for size in sizes]
-
-
 def test_mvgrl_trains_with_and_without_its_convolutions(runs):
     for registered in ("true", "false"):
         model = f'{{name="mvgrl",hidden=8,layers=2,register_layers={registered}}}'
         (run,) = runs("mvgrl", model=model).values()
         losses = run.results["train_loss"].mean(axis=1)
         assert losses[2] < losses[0]
+        assert run.config["kernels"] == "csr"
 
 
 @pytest.mark.parametrize("objective", ["infograph", "fclg-h"])
@@ -112,14 +106,6 @@ def test_compiled_kernels_train_as_torchs(runs, objective):
     assert np.allclose(fast.results["delta_norm"], slow.results["delta_norm"], rtol=2e-2)
     assert np.array_equal(fast.results["model_flops"], slow.results["model_flops"])
     assert np.array_equal(fast.results["samples"], slow.results["samples"])
-
-
-def test_compiled_kernels_are_the_default_on_one_thread(runs):
-    (run,) = runs("fclg", rounds=1).values()
-    assert run.config["kernels"] == "compiled"
-    model = '{name="mvgrl",hidden=8,layers=2}'
-    (other,) = runs("mvgrl", rounds=1, model=model).values()
-    assert other.config["kernels"] == "csr"
 
 
 def test_features_are_scaled_as_the_case_says(runs):
@@ -144,10 +130,11 @@ def test_fedbn_keeps_the_encoders_normalisation_at_home(runs):
     assert len(set(kept.results["parameter_digest"][0])) == 4
 
 
-def test_vectors_and_labels_are_those_of_the_partitions_graphs_in_order(runs):
-    (run,) = runs("infograph", more="evaluation = { embeddings = [3] }").values()
+def test_vectors_and_labels_are_those_of_the_partitions_graphs_in_order(runs, tmp_path):
+    """Rows of the report have what one cluster of all would score."""
+    (run,) = runs("infograph", rounds=1, more="evaluation = { embeddings = [1] }").values()
     raw, order = generate(SyntheticOptions(graphs=60), 0), run.partition["train_index"]
-    found = embeddings.load(run.folder)[3]
+    found = embeddings.load(run.folder)[1]
     assert sorted(order) == list(range(60)) and order.tolist() != sorted(order)
     assert found["labels"].tolist() == np.asarray(raw.labels)[order].tolist()
     shape = Shape(build_features(raw, order[:1], "original").feature_rows.shape[1], 2)
@@ -158,6 +145,14 @@ def test_vectors_and_labels_are_those_of_the_partitions_graphs_in_order(runs):
         with torch.no_grad():
             alone = model.module.encode(batch, training=False).graphs[0].numpy()
         assert np.allclose(alone, found["vectors"][place], rtol=1e-4, atol=1e-5)
+
+    same = clustering.agreement(found["labels"], np.zeros_like(found["labels"]))
+    for row in rows.client_rows(run):
+        scored = row["constant_score"], row["constant_clustering_f1"]
+        assert scored == pytest.approx((same.accuracy, same.macro_f1))
+    (checked,) = check_suite(read(tmp_path / "suite.toml"))
+    scores = constants(checked.case, DataSource.from_environment())
+    assert scores.of("clustering_f1", rows.ALL) == pytest.approx(same.macro_f1)
 
 
 @pytest.mark.parametrize(
@@ -189,15 +184,3 @@ def test_vectors_of_unit_length_are_clustered_where_asked_for(runs):
         scored = clustering.score(unit, found["labels"], seed)
         assert run.results["clustering_accuracy"][place] == scored.accuracy
         assert run.results["clustering_f1"][place] == scored.macro_f1
-
-
-def test_rows_have_what_one_cluster_scores(runs, tmp_path):
-    (run,) = runs("infograph", rounds=1, more="evaluation = { embeddings = [1] }").values()
-    (labels,) = (found["labels"] for found in embeddings.load(run.folder).values())
-    same = clustering.agreement(labels, np.zeros_like(labels))
-    for row in rows.client_rows(run):
-        scored = row["constant_score"], row["constant_clustering_f1"]
-        assert scored == pytest.approx((same.accuracy, same.macro_f1))
-    (checked,) = check_suite(read(tmp_path / "suite.toml"))
-    found = constants(checked.case, DataSource.from_environment())
-    assert found.of("clustering_f1", rows.ALL) == pytest.approx(same.macro_f1)

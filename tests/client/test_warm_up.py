@@ -1,6 +1,7 @@
 """No kernel is compiled while a round is timed."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from fedmpi.graphs.jit import _folder
 from tests.mpi.molecules import prepare
+from tests.started import sets
 
 SCRIPT = """
 import gc, sys
@@ -78,17 +80,6 @@ def forked():
         parent.stdin.close()
 
 
-NORMED = "{ name = 'gin', norm = 'batch+graph' }"
-
-
-@pytest.mark.parametrize("model", ["gin", NORMED, "fedstar", "gcn", "gat", "sage", "sgc", "mpnn"])
-def test_a_run_compiles_nothing_after_its_warm_up(tiny_suite, tmp_path, model, forked):
-    settings = ("--case", "0", "--out", "runs", "--set", f"model={model}")
-    output = forked(tmp_path, "run", str(tiny_suite), *settings)
-    assert "round 4/4" in output
-    assert "LATE" not in output
-
-
 UNSUPERVISED = """
 [case]
 rounds = 2
@@ -104,14 +95,6 @@ objective = ["fclg", "fclg-h", "infograph"]
 """
 
 
-@pytest.mark.parametrize("case", ["0", "1", "2"])
-def test_a_run_without_labels_compiles_nothing_after_its_warm_up(case, tmp_path, forked):
-    (tmp_path / "suite.toml").write_text(UNSUPERVISED)
-    output = forked(tmp_path, "run", "suite.toml", "--case", case, "--out", "runs")
-    assert "round 2/2" in output
-    assert "LATE" not in output
-
-
 MOLECULES = """
 [case]
 rounds = 2
@@ -125,12 +108,23 @@ model = ["fedgraphnn/gcn", "fedgraphnn/gat", "mpnn"]
 """
 
 
-@pytest.mark.parametrize(("case", "settings"), [("0", []), ("1", ["--set", "algorithm=fedprox"]), ("2", [])])
-def test_a_run_over_molecules_compiles_nothing_after_its_warm_up(case, settings, tmp_path, forked):
-    (tmp_path / "suite.toml").write_text(MOLECULES)
-    data = ("--data", str(prepare(tmp_path / "data")))
-    output = forked(tmp_path, "run", "suite.toml", "--case", case, "--out", "runs", *settings, *data)
-    assert "round 2/2" in output
+MODELS = ("gin", "{ name = 'gin', norm = 'batch+graph' }", "fedstar", "gcn", "gat", "sage", "sgc", "mpnn")
+
+
+@pytest.mark.parametrize(
+    ("suite", "case", "settings"),
+    [
+        *(("", "0", (f"model={model}",)) for model in MODELS),
+        *((UNSUPERVISED, case, ()) for case in "012"),
+        *zip([MOLECULES] * 3, "012", [(), ("algorithm=fedprox",), ()], strict=True),
+    ],
+)
+def test_a_run_compiles_nothing_after_its_warm_up(suite, case, settings, tiny_suite, tmp_path, forked):
+    path = tmp_path / "suite.toml" if suite else tiny_suite
+    path.write_text(suite or path.read_text())
+    data = ("--data", str(prepare(tmp_path / "data"))) if suite == MOLECULES else ()
+    output = forked(tmp_path, "run", str(path), "--case", case, "--out", "runs", *sets(*settings), *data)
+    assert re.search(r"round (\d)/\1 ", output)
     assert "LATE" not in output
 
 

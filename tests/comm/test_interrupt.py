@@ -43,7 +43,7 @@ main()
     ("module", "arguments"),
     [
         ("fedmpi.comm.interrupt", ["suites"]),
-        ("fedmpi.cli.suites", ["suites"]),
+        ("fedmpi.cli.settings", ["suites"]),
         ("fedmpi.datasets.loading", ["run", "synthetic/quick", "--out", "runs"]),
     ],
 )

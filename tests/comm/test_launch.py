@@ -1,3 +1,4 @@
+import os
 import platform
 import subprocess
 import sys
@@ -10,16 +11,8 @@ from fedmpi.errors import BadInput
 
 @pytest.fixture(autouse=True)
 def no_launcher(monkeypatch):
-    for name in (
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "PMIX_RANK",
-        "PMI_RANK",
-        "PMI_SIZE",
-        "SLURM_STEP_ID",
-        "SLURM_PROCID",
-        "SLURM_STEP_NUM_TASKS",
-    ):
+    slurms = ("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
+    for name in (*launch._RANK, *launch._SIZE, *slurms):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -51,8 +44,6 @@ def test_threads_are_set_and_idle_ones_sleep(monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     launch.set_defaults(1)
-    import os
-
     assert (os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]) == ("1", "PASSIVE")
 
 

@@ -43,9 +43,17 @@ def test_open_mpi_does_without_shared_memory(tmp_path, monkeypatch):
     resources.check_resources(tmp_path / "absent")
 
 
-def test_what_another_rank_of_this_launch_has_taken_counts_as_free(tmp_path):
-    (tmp_path / "mpich_shm_1_0").write_bytes(bytes(8192))
-    assert resources._of_this_launch(tmp_path) == 8192
+def test_what_another_rank_of_this_launch_has_taken_counts_as_free(tmp_path, monkeypatch):
+    class Full:
+        f_blocks, f_bavail, f_frsize = 1, 0, 4096
+
+    monkeypatch.setattr(os, "statvfs", lambda folder: Full)
+    segment = tmp_path / "mpich_shm_1_0"
+    segment.write_bytes(bytes(1_100_000))
+    with pytest.raises(BadInput, match=r"1\.1 MB free, and MPI needs 2\.2 MB for 2 ranks"):
+        resources.check_resources(tmp_path)
+    segment.write_bytes(bytes(2_200_000))
+    resources.check_resources(tmp_path)
 
 
 def alone():

@@ -137,10 +137,8 @@ def test_a_rank_that_has_ended_is_rung_no_more():
 def test_ranks_that_do_not_reach_each_other_do_not_wait_for_rings():
     wake_ups, strange = WakeUps(0), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     strange.bind("")
-    assert (
-        wake_ups.connect({0: wake_ups.open(), 1: b"\0no such socket", 2: strange.getsockname(), 3: b""})
-        == set()
-    )
+    others = {1: b"\0no such socket", 2: strange.getsockname(), 3: b""}
+    assert wake_ups.connect({0: wake_ups.open(), **others}) == set()
     wake_ups.keep([])
     wake_ups.begin()
     assert not wake_ups.awaits([1]) and not wake_ups.awaits([2]) and not wake_ups.awaits([3])

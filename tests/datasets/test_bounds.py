@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fedmpi.datasets import bounds, download, smiles
-from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.families.moleculenet import MOLECULES
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tables import KNOWN
 from fedmpi.datasets.tu import check_archive, read_archive

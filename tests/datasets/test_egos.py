@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fedmpi.datasets.egos import EgoOptions, ego_networks
+from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.partition.partition import ClientSplit

@@ -9,7 +9,8 @@ import pytest
 
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.tu import read_archive, read_folder
-from fedmpi.errors import BadInput
+from fedmpi.graphs.packed import Topology
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -25,6 +26,7 @@ def bare(make_archive, toy):
 
 
 def test_labels_are_one_hot(raw):
+    assert build(raw, np.array([0, 1, 2]), "constant").features.tolist() == [[1]] * 7
     graphs = build(raw, np.array([2, 0]), "labels")
     assert graphs.features.dtype == np.float32
     assert graphs.features.tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0]]
@@ -43,44 +45,10 @@ def test_attributes_come_before_labels(raw):
     assert build(raw, np.array([2]), "attributes").features.tolist() == [[-6.5, 70]]
 
 
-def test_degree_is_one_hot_up_to_the_largest(raw):
-    path = build(raw, np.array([1]), "degree").features
-    assert path.tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0]]
-    assert build(raw, np.array([1]), "degree", degree_max=4).features.shape == (3, 5)
-
-
-def test_degree_counts_outgoing_edges(make_folder, toy):
-    toy["A"] = "1, 2\n1, 3\n"
-    raw = read_folder(make_folder(toy), "FOO", "FOO")
-    assert build(raw, np.array([0]), "degree").features.argmax(axis=1).tolist() == [2, 0, 0]
-
-
-def test_degree_above_the_maximum_is_refused(raw):
-    with pytest.raises(BadInput, match="node of degree 2, above the maximum 1"):
-        build(raw, np.array([1]), "degree", degree_max=1)
-
-
 def test_original_takes_what_there_is(raw, bare):
     assert feature_width(raw, "original") == 4
     assert feature_width(bare, "original") == 3
     assert build(bare, np.array([0]), "original").features.tolist() == [[0, 0, 1]] * 3
-
-
-def test_constant(raw):
-    assert build(raw, np.array([0, 1, 2]), "constant").features.tolist() == [[1]] * 7
-
-
-@pytest.mark.parametrize("kind", ["labels", "attributes", "labels+attributes"])
-def test_features_a_dataset_has_not_are_refused(bare, kind):
-    with pytest.raises(BadInput, match="FOO has no node"):
-        feature_width(bare, kind)
-
-
-def test_a_refusal_names_the_features_that_the_dataset_has(raw):
-    with pytest.raises(
-        BadInput, match="no node labels: choose features 'original', 'attributes', 'degree' or"
-    ):
-        feature_width(replace(raw, node_labels=None), "labels")
 
 
 @pytest.mark.parametrize(
@@ -90,16 +58,20 @@ def test_width_is_that_of_the_features(raw, kind):
     assert build(raw, np.array([0]), kind).features.shape == (3, feature_width(raw, kind))
 
 
-@pytest.mark.parametrize(
-    ("name", "original", "degree"),
-    [
-        ("PROTEINS", 3, 26),
-        ("MUTAG", 7, 5),
-        ("IMDB-BINARY", 136, 136),
-        ("IMDB-MULTI", 89, 89),
-        ("Letter-low", 2, 5),
-    ],
-)
-def test_widths_of_real_datasets(mirror, name, original, degree):
-    raw = read_archive(mirror / "tudataset" / f"{name}.zip", name, name)
-    assert (feature_width(raw, "original"), feature_width(raw, "degree")) == (original, degree)
+def test_degree_is_one_hot_up_to_the_largest(raw):
+    path = build(raw, np.array([1]), "degree").features
+    assert path.tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0]]
+    assert build(raw, np.array([1]), "degree", degree_max=4).features.shape == (3, 5)
+    with refused("node of degree 2, above the maximum 1"):
+        build(raw, np.array([1]), "degree", degree_max=1)
+    one_way = Topology(np.array([0, 3]), np.array([0, 0, 1, 2]), np.array([0, 0]))  # from node 0 to 1 and 2
+    outgoing = build(replace(raw, topology=one_way, labels=raw.labels[:1]), np.array([0]), "degree")
+    assert outgoing.features.argmax(axis=1).tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["labels", "attributes", "labels+attributes"])
+def test_features_a_dataset_has_not_are_refused_with_those_that_it_has(raw, bare, kind):
+    with refused("FOO has no node"):
+        feature_width(bare, kind)
+    with refused("no node labels: choose features 'original', 'attributes', 'degree' or"):
+        feature_width(replace(raw, node_labels=None), "labels")

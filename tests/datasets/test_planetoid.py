@@ -9,14 +9,15 @@ import struct
 import numpy as np
 import pytest
 
+from fedmpi.datasets.families.planetoid import read_network
 from fedmpi.datasets.inert_pickle import unpickle
 from fedmpi.datasets.names import family_of
-from fedmpi.datasets.planetoid import read_network
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
+from tests.refusals import refused
 
-FACTS = DatasetFacts("Made", 1, 2, 0, 3, 3, 7, 8, "")
+FACTS = DatasetFacts("Made", 1, 2, 0, 3, 3, 7, 8)
 
 
 def number(value: int) -> bytes:
@@ -132,9 +133,8 @@ def test_network_is_read_as_pytorch_geometric_does(make):
 )
 def test_inconsistent_files_are_one_line(make, changed, message):
     folder = make(**changed)
-    with pytest.raises(BadInput, match=message) as caught:
+    with refused(match=message):
         read_network(folder, FACTS)
-    assert "\n" not in str(caught.value)
 
 
 class Shell:
@@ -163,9 +163,8 @@ def test_hostile_and_damaged_pickles_are_refused(tmp_path, monkeypatch, content)
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(BadInput, match="file is cut short, damaged or no such file") as caught:
+    with refused("file is cut short or damaged"):
         unpickle(path)
-    assert "\n" not in str(caught.value)
     assert os.listdir(tmp_path) == ["file"]
 
 
@@ -175,25 +174,6 @@ def test_pickle_larger_than_any_network_is_not_read(tmp_path):
         file.truncate((1 << 26) + 1)
     with pytest.raises(BadInput, match="file holds more than 67,108,864 bytes"):
         unpickle(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "sizes", "parts"),
-    [
-        ("Cora", (2708, 10556, 1433, 7), [0, 1068, 140, 500, 1000]),
-        ("CiteSeer", (3327, 9104, 3703, 6), [0, 1707, 120, 500, 1000]),
-    ],
-)
-def test_real_networks(real_data, tmp_path, name, sizes, parts):
-    source = DataSource.from_environment(tmp_path, offline=True)
-    source.check(name)
-    source.prepare(name)
-    raw = source.load(name)
-    found = raw.topology.num_nodes, raw.topology.num_edges, raw.attribute_width, raw.num_classes
-    assert found == sizes
-    assert np.bincount(np.asarray(raw.parts) + 2).tolist() == parts
-    assert np.bincount(raw.topology.columns).max() == family_of(name).degree_max(name)
-    assert source.verify(name) == family_of(name).digest(name)
 
 
 def test_a_mirror_without_one_of_the_files_lacks_the_network(make, tmp_path):

@@ -23,6 +23,7 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tu import read_folder
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -36,76 +37,46 @@ def left_in(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.rglob("*")) if cache.exists() else []
 
 
-def test_prepared_data_equal_the_archive(source, make_archive, make_folder, toy):
+def test_prepared_data_equal_the_archive_and_need_it_no_more(source, make_archive, make_folder, toy):
     make_archive("FOO", toy)
     assert source.status("FOO") == "mirror"
     source.check("FOO")
     assert left_in(source.cache) == []
     source.prepare("FOO")
     assert source.status("FOO") == "prepared"
-    raw = source.load("FOO")
+    alone = DataSource(source.cache, None, offline=True)
+    alone.check("FOO")
+    raw = alone.load("FOO")
     fresh = read_folder(make_folder(toy), "FOO", "FOO")
-    assert digest(raw) == digest(fresh) == source.digest_of("FOO") == source.verify("FOO")
+    assert digest(raw) == digest(fresh) == alone.digest_of("FOO") == alone.verify("FOO")
     assert (raw.name, raw.class_names, raw.label_widths) == ("FOO", ("-1", "1"), (4,))
 
 
-def test_prepared_data_need_the_mirror_no_more(source, make_archive, toy):
-    make_archive("FOO", toy)
-    source.prepare("FOO")
-    alone = DataSource(source.cache, None, offline=True)
-    alone.check("FOO")
-    assert alone.load("FOO").num_graphs == 3
-
-
 @pytest.mark.parametrize("keep", [0, 10, 200, -1])
-def test_cut_archive_is_refused_and_nothing_stays(source, make_archive, toy, keep):
+def test_a_cut_archive_is_refused_and_nothing_stays(source, make_archive, toy, keep):
     archive = make_archive("FOO", toy)
     archive.write_bytes(archive.read_bytes()[:keep])
     for step in (source.check, source.prepare):
-        with pytest.raises(BadInput, match="is cut short or damaged"):
+        with refused("is cut short or damaged"):
             step("FOO")
     assert left_in(source.cache) == []
 
 
-def test_inconsistent_archive_leaves_nothing(source, make_archive, toy):
-    toy["A"] = "1, 9\n"
-    make_archive("FOO", toy)
-    with pytest.raises(BadInput, match=r"FOO.zip: FOO_A.txt"):
-        source.prepare("FOO")
+@pytest.mark.parametrize(
+    ("name", "changed", "message"),
+    [
+        ("FOO", {"A": "1, 9\n"}, r"FOO.zip: FOO_A.txt"),
+        ("FOO", {"graph_labels": None}, r"holds no FOO_graph_labels.txt"),
+        ("MUTAG", {}, r"MUTAG has content digest [0-9a-f]{64}, expected efabee01"),
+    ],
+)
+def test_an_archive_of_other_content_is_refused_and_nothing_stays(
+    source, make_archive, toy, name, changed, message
+):
+    make_archive(name, {part: text for part, text in (toy | changed).items() if text is not None})
+    with refused(match=message):
+        source.prepare(name)
     assert left_in(source.cache) == []
-
-
-def test_archive_without_the_files_is_refused(source, make_archive, toy):
-    del toy["graph_labels"]
-    make_archive("FOO", toy)
-    with pytest.raises(BadInput, match=r"holds no FOO_graph_labels.txt"):
-        source.check("FOO")
-
-
-def test_known_dataset_with_other_content_is_refused(source, make_archive, toy):
-    make_archive("MUTAG", toy)
-    with pytest.raises(BadInput, match=r"MUTAG has content digest [0-9a-f]{64}, expected efabee01"):
-        source.prepare("MUTAG")
-    assert left_in(source.cache) == []
-
-
-def test_partial_folder_in_the_cache_is_replaced(source, make_archive, toy):
-    make_archive("FOO", toy)
-    source.prepare("FOO")
-    (source.cache / "tudataset" / "FOO" / "columns.npy").write_bytes(b"cut")
-    assert source.status("FOO") == "mirror"
-    source.prepare("FOO")
-    assert source.load("FOO").topology.num_edges == 10
-    assert [path.name for path in (source.cache / "tudataset").iterdir()] == ["FOO"]
-
-
-def test_verify_finds_changed_data(source, make_archive, toy):
-    make_archive("FOO", toy)
-    source.prepare("FOO")
-    labels = source.cache / "tudataset" / "FOO" / "labels.npy"
-    np.save(labels, 1 - np.load(labels))
-    with pytest.raises(BadInput, match=r"tudataset/FOO is damaged: run 'fedmpi data fetch FOO'"):
-        source.verify("FOO")
 
 
 def flip(path, place):
@@ -118,26 +89,31 @@ def test_a_damaged_set_is_prepared_anew_with_one_line(source, make_archive, toy,
     make_archive("FOO", toy)
     source.prepare("FOO")
     folder, whole = source.cache / "tudataset" / "FOO", source.load("FOO")
-    flip(folder / "columns.npy", -8)
-    source.check("FOO")
-    source.prepare("FOO")
-    assert caplog.messages == [f"{folder} is damaged or of an older fedmpi: prepared anew"]
-    assert digest(source.load("FOO")) == digest(whole) == source.digest_of("FOO")
-    assert [path.name for path in folder.parent.iterdir()] == ["FOO"]
+    for damage, status in (
+        (lambda path: flip(path, -8), "prepared"),
+        (lambda path: path.write_bytes(b"cut"), "mirror"),
+    ):
+        damage(folder / "columns.npy")
+        assert source.status("FOO") == status
+        caplog.clear()
+        source.prepare("FOO")
+        assert caplog.messages == [f"{folder} is damaged or of an older fedmpi: prepared anew"]
+        assert digest(source.load("FOO")) == digest(whole) == source.digest_of("FOO")
+        assert [path.name for path in folder.parent.iterdir()] == ["FOO"]
 
 
 def test_a_damaged_set_that_cannot_be_had_anew_is_named(source, make_archive, toy):
     make_archive("FOO", toy)
     source.prepare("FOO")
-    flip(source.cache / "tudataset" / "FOO" / "row_ptr.npy", -1)
-    with pytest.raises(
-        BadInput, match=r"FOO is damaged: run 'fedmpi data fetch FOO', which prepares it anew"
-    ):
-        source.load("FOO")
-    (source.cache / "tudataset" / "FOO").rename(source.cache / "tudataset" / "MUTAG")
+    folder = source.cache / "tudataset" / "FOO"
+    flip(folder / "row_ptr.npy", -1)
+    for step in (source.load, source.verify):
+        with refused("tudataset/FOO is damaged: run 'fedmpi data fetch FOO', which prepares it anew"):
+            step("FOO")
+    folder.rename(folder.with_name("MUTAG"))
     alone = DataSource(source.cache, offline=True)
     for step in (alone.check, alone.prepare):
-        with pytest.raises(BadInput, match=r"MUTAG is damaged in .*: run 'fedmpi data fetch MUTAG' where"):
+        with refused(match=r"MUTAG is damaged in .*: run 'fedmpi data fetch MUTAG' where"):
             step("MUTAG")
 
 
@@ -173,67 +149,45 @@ def test_offline_names_the_command_for_the_login_node(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
-    [("PROTIENS", "PROTEINS"), ("imdb-binary", "IMDB-BINARY"), ("gcfl/molecule", "gcfl/molecules")],
+    ("name", "message"),
+    [
+        ("PROTIENS", "did you mean PROTEINS"),
+        ("imdb-binary", "did you mean IMDB-BINARY"),
+        ("gcfl/molecule", "did you mean gcfl/molecules"),
+        ("BAR", r"\(did you mean the folder \./BAR\?\)"),
+        ("DD+DD", "names a dataset twice"),
+        ("DD+", "'' is no dataset name"),
+        ("RED DIT;", "no dataset name"),
+        ("a/FOO+a/BAR", r"^no folder a/FOO\+a/BAR; folders of your own cannot be joined by \+"),
+    ],
 )
-def test_unknown_name_shows_what_was_meant(source, name, meant):
-    with pytest.raises(BadInput, match=f"did you mean {meant}"):
+def test_a_wrong_name_is_refused_with_what_was_meant(source, tmp_path, monkeypatch, name, message):
+    (tmp_path / "BAR").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with refused(match=message):
         source.check(name)
 
 
-def test_any_tu_name_may_be_tried_online(tmp_path):
-    source = DataSource(tmp_path)
-    source.check("REDDIT-BINARY")
-    with pytest.raises(BadInput, match="no dataset name"):
-        source.check("RED DIT;")
-
-
-def test_datasets_joined_by_plus(source):
+def test_datasets_are_joined_by_plus_and_any_tu_name_may_be_tried_online(source, tmp_path):
     assert source.members("PROTEINS+DD") == ("PROTEINS", "DD")
-    with pytest.raises(BadInput, match="names a dataset twice"):
-        source.members("DD+DD")
-    with pytest.raises(BadInput, match="'' is no dataset name"):
-        source.members("DD+")
+    DataSource(tmp_path).check("REDDIT-BINARY")
 
 
-def test_own_folders_cannot_be_joined(source):
-    with pytest.raises(
-        BadInput, match=r"^no folder a/FOO\+a/BAR; folders of your own cannot be joined by \+"
-    ):
-        source.check("a/FOO+a/BAR")
-
-
-def test_the_name_of_a_folder_here_is_taken_for_it(source, tmp_path, monkeypatch):
-    (tmp_path / "BAR").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInput, match=r"\(did you mean the folder \./BAR\?\)"):
-        source.check("BAR")
-
-
-def test_own_folder(source, make_folder, toy):
-    name = str(make_folder(toy))
-    assert source.members(name) == (name,)
-    assert source.status(name) == "mirror"
-    source.check(name)
-    source.prepare(name)
-    raw = source.load(name)
-    assert (raw.name, raw.num_graphs) == (name, 3)
-    assert source.status(name) == "prepared"
-
-
-def test_own_folder_is_prepared_anew_after_an_edit(source, make_folder, toy):
+def test_an_own_folder_is_prepared_anew_after_an_edit(source, make_folder, toy):
     folder = make_folder(toy)
-    source.prepare(str(folder))
-    (folder / "FOO_A.txt").write_text("1, 2\n2, 1\n")
-    assert source.status(str(folder)) == "mirror"
-    source.prepare(str(folder))
-    assert source.load(str(folder)).topology.num_edges == 2
-
-
-def test_incomplete_own_folder_is_refused(source, make_folder, toy):
-    del toy["graph_indicator"]
-    with pytest.raises(BadInput, match=r"holds no FOO_graph_indicator.txt"):
-        source.check(str(make_folder(toy)))
+    name = str(folder)
+    assert source.members(name) == (name,)
+    for edges in (10, 2):
+        assert source.status(name) == "mirror"
+        source.check(name)
+        source.prepare(name)
+        raw = source.load(name)
+        assert (raw.name, raw.num_graphs, raw.topology.num_edges) == (name, 3, edges)
+        assert source.status(name) == "prepared"
+        (folder / "FOO_A.txt").write_text("1, 2\n2, 1\n")
+    (folder / "FOO_graph_indicator.txt").unlink()
+    with refused("holds no FOO_graph_indicator.txt"):
+        source.check(name)
 
 
 def test_environment_and_options(monkeypatch, tmp_path):
@@ -356,6 +310,9 @@ def test_failed_download_is_one_line_and_leaves_nothing(tmp_path, make_archive, 
     with pytest.raises(BadInput, match=r"cannot download http.*: .*FEDMPI_MIRROR=DIR") as caught:
         source.prepare("PROTIENS")
     assert "did you mean PROTEINS" in str(caught.value)
+    with pytest.raises(BadInput, match="cannot download") as caught:
+        source.prepare("QM9")
+    assert "did you mean" not in str(caught.value)
     archive = make_archive("FOO", toy)
     archive.write_bytes(archive.read_bytes()[:-30])
     with pytest.raises(BadInput, match="cut short or damaged"):

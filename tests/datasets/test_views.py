@@ -37,24 +37,14 @@ def test_a_cache_that_cannot_be_written_is_named(raw, tmp_path):
         view_of(raw, DiffusionOptions(), tmp_path / "file")
 
 
-@pytest.mark.parametrize("part", ["row_ptr.npy", "columns.npy", "weights.npy", "meta.json"])
-@pytest.mark.parametrize("damage", ["zeros", "cut", "empty", "gone"])
-def test_a_damaged_view_is_computed_anew(raw, tmp_path, part, damage):
-    options = DiffusionOptions()
-    view_of(raw, options, tmp_path)
-    (folder,) = (tmp_path / "diffusion").iterdir()
-    content = (folder / part).read_bytes()
-    bad = {"zeros": content[:-16] + bytes(16), "cut": content[: len(content) // 2], "empty": b""}
-    if damage == "gone":
-        (folder / part).unlink()
-    else:
-        (folder / part).write_bytes(bad[damage])
-    view, computed = view_of(raw, options, tmp_path), diffuse(raw.topology, options)
-    assert np.array_equal(view.weights, computed.weights)
-    assert np.array_equal(view.topology.columns, computed.topology.columns)
-    assert np.array_equal(view.topology.row_ptr, computed.topology.row_ptr)
-    assert (folder / part).read_bytes() == content
-    assert [each.name for each in (tmp_path / "diffusion").iterdir()] == [folder.name]
+def test_a_damaged_view_is_computed_anew(raw, tmp_path):
+    whole = view_of(raw, DiffusionOptions(), tmp_path)
+    (weights,) = (tmp_path / "diffusion").glob("*/weights.npy")
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-16] + bytes(16))
+    assert np.array_equal(view_of(raw, DiffusionOptions(), tmp_path).weights, whole.weights)
+    assert weights.read_bytes() == content
+    assert len(list((tmp_path / "diffusion").iterdir())) == 1
 
 
 @pytest.mark.parametrize(

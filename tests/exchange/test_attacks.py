@@ -4,66 +4,43 @@ import numpy as np
 import pytest
 
 from fedmpi.case.attacks import Colluding, LabelFlip, Noise, SignFlip
-from fedmpi.client.label_flips import poisoned
-from fedmpi.client.training import TRAINING, Trained
+from fedmpi.client.federation import poisoned
 from fedmpi.comm.world import World
-from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import BadInput
 from fedmpi.exchange.attacks import Attackers, refuse_unfit
-from fedmpi.exchange.updates import Updates
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.registry.check import build
-
-EVERYBODY = np.arange(3)
+from tests.exchange.exchanged import case_of, reported, updates_of
 
 
-def case_of(**settings):
-    return build("demo", CaseSettings("demo", settings)).case
+def struck(attack, *deltas, round=0, size=2, received=None):
+    """Let the attackers of three clients act on updates of some parameters and a statistic."""
+    updates = updates_of(*deltas, size=size, received=received)
+    attackers = Attackers(case_of(attack=attack), np.zeros(3, np.int64), World().collectives, size)
+    attackers.alter(round, np.arange(3), updates)
+    return updates
 
 
-def trained(*deltas):
-    """Return updates of clients 0, 1, ...; the last element is a running statistic."""
-    rows = np.ones((len(deltas), len(TRAINING)))
-    return Trained(
-        {n: np.array(d, np.float32) for n, d in enumerate(deltas)}, rows, np.zeros(0, np.uint8), 0, {}
-    )
-
-
-def struck(attack, found, round=0, received=None):
-    """Let the attackers of three clients act on updates of two parameters and a statistic."""
-    case = case_of(attack=attack)
-    places = {n: n for n in found.deltas}
-    updates = Updates(found, places, 2, received, lambda client: 1)
-    Attackers(case, np.zeros(3, np.int64), World().collectives, 2).alter(round, EVERYBODY, updates)
-    return found
+def sent(*arguments, **more):
+    return [delta.tolist() for delta in struck(*arguments, **more).trained.deltas.values()]
 
 
 def test_a_flipped_sign_is_scaled_and_reported_and_leaves_statistics_alone():
-    found = struck(
-        {"name": "sign-flip", "scale": 3.0, "clients": [1]}, trained([1, 2, 9], [3, 4, 9], [5, 6, 9])
-    )
-    assert found.deltas[1].tolist() == [-9, -12, 9]
-    assert [found.deltas[n].tolist() for n in (0, 2)] == [[1, 2, 9], [5, 6, 9]]
-    assert found.rows[1, TRAINING.index("delta_norm")] == 15
-    assert found.rows[1, TRAINING.index("exponent")] == 4  # |-12| < 2^4
-    assert found.rows[0, TRAINING.index("delta_norm")] == 1  # as it was
+    flips = {"name": "sign-flip", "scale": 3.0, "clients": [1]}
+    found = struck(flips, [1, 2, 9], [3, 4, 9], [5, 6, 9])
+    assert [delta.tolist() for delta in found.trained.deltas.values()] == [[1, 2, 9], [-9, -12, 9], [5, 6, 9]]
+    assert reported(found, "delta_norm") == [1, 15, 1]
+    assert reported(found, "exponent") == [1, 4, 1]  # |-12| < 2^4
 
 
 def test_colluders_send_the_same_vector():
     attack = {"name": "colluding", "scale": 2.0, "clients": [0, 2]}
-    found = struck(attack, trained([1, 2, 9], [3, 4, 8], [5, 8, 7]))
-    assert found.deltas[0].tolist() == [-6, -10, 9]
-    assert found.deltas[2].tolist() == [-6, -10, 7]
-    assert found.deltas[1].tolist() == [3, 4, 8]
+    assert sent(attack, [1, 2, 9], [3, 4, 8], [5, 8, 7]) == [[-6, -10, 9], [3, 4, 8], [-6, -10, 7]]
 
 
 def test_noise_has_the_length_that_the_scale_says():
     size = 20_000
-    found = trained(np.full(size, 0.5))
-    case = case_of(attack={"name": "noise", "scale": 10.0, "clients": [0]})
-    updates = Updates(found, {0: 0}, size, None, lambda client: 1)
-    Attackers(case, np.zeros(3, np.int64), World().collectives, size).alter(0, np.array([0]), updates)
-    added = found.deltas[0].astype(float) - 0.5
+    attack = {"name": "noise", "scale": 10.0, "clients": [0]}
+    added = struck(attack, np.full(size, 0.5), size=size).trained.deltas[0].astype(float) - 0.5
     assert abs(added.std() / 5 - 1) < 0.02
     assert abs(added.mean()) < 0.15
     assert len(np.unique(added)) > 0.99 * size
@@ -71,24 +48,20 @@ def test_noise_has_the_length_that_the_scale_says():
 
 def test_where_models_are_sent_the_change_is_flipped_and_not_the_model():
     model = np.array([10, 10, 0], np.float32)
-    found = struck(
-        {"name": "sign-flip", "scale": 1.0, "clients": [0]},
-        trained([11, 12, 9]),
-        received=lambda client: model,
-    )
-    assert found.deltas[0].tolist() == [9, 8, 9]
+    flips = {"name": "sign-flip", "scale": 1.0, "clients": [0]}
+    assert sent(flips, [11, 12, 9], received=lambda client: model) == [[9, 8, 9]]
 
 
 @pytest.mark.parametrize(("round", "sent"), [(0, 1), (1, 1), (2, -4), (3, 1), (4, 1), (5, -4)])
 def test_attackers_follow_their_schedule(round, sent):
     attack = {"name": "sign-flip", "from_round": 3, "every": 3, "clients": [0]}
-    assert struck(attack, trained([1, 0, 0]), round).deltas[0][0] == sent
+    assert struck(attack, [1, 0, 0], round=round).trained.deltas[0][0] == sent
 
 
 def test_an_update_that_overflows_is_not_finite():
     with np.errstate(over="ignore"):  # as in a run
-        found = struck({"name": "sign-flip", "scale": 1e30, "clients": [0]}, trained([1e20, 0, 0]))
-    assert found.rows[0, TRAINING.index("finite")] == 0
+        found = struck({"name": "sign-flip", "scale": 1e30, "clients": [0]}, [1e20, 0, 0])
+    assert reported(found, "finite") == [0]
 
 
 def test_labels_are_mirrored_for_attackers_alone():

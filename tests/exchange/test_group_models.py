@@ -7,8 +7,7 @@ from fedmpi.case.reductions import REDUCTIONS
 from fedmpi.comm import reductions
 from fedmpi.comm.collectives import NAMES
 from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Plain
-from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.aggregation import Buffers, Plain
 from fedmpi.exchange.group_models import Exchange, RoundPlan
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
@@ -44,35 +43,37 @@ def test_fedavg_adds_the_weighted_mean(reduction):
     assert models == {0: [1.25, 1.25]}
 
 
-def test_groups_are_averaged_apart():
-    models = average([0, 1, 0], [0, 1, 2], [1, 5, 1], deltas([1, 0], [8, 8], [3, 0]), {0: [0, 0], 1: [1, 1]})
-    assert models == {0: [2.0, 0.0], 1: [9.0, 9.0]}
+STEP = np.array([0.5, -0.5])
 
 
-def test_fedcch_averages_the_models_of_each_cluster_by_size():
-    # Eq. 13: (3 * 1 + 1 * 5) / 4 = 2 and (3 * 0 + 1 * 4) / 4 = 1; what clusters had before is gone.
-    trained = deltas([1, 0], [8, 8], [5, 4])
-    models = average([0, 1, 0], [0, 1, 2], [3, 7, 1], trained, {0: [9, 9], 1: [9, 9]}, algorithm="fedcch")
-    assert models == {0: [2.0, 1.0], 1: [8.0, 8.0]}
-
-
-def test_clients_that_sat_out_have_no_weight():
-    models = average([0, 0], [1], [100, 1], deltas(None, [4, 4]), {0: [0, 0]})
-    assert models == {0: [4.0, 4.0]}
-
-
-def test_a_group_without_participants_keeps_its_model():
-    models = average([0, 1], [0], [1, 1], deltas([1, 1], None), {0: [0, 0], 1: [7, 7]})
-    assert models == {0: [1.0, 1.0], 1: [7.0, 7.0]}
-
-
-def test_a_group_that_is_moved_is_not_averaged():
-    """Its update is not read, and its weights are 0."""
-    moves = {1: (np.array([0.5, -0.5]), 2)}
-    models = average(
-        [0, 1, 1], [0, 2], [1, 0, 0], deltas([1, 1], None, [np.nan] * 2), {0: [0, 0], 1: [7, 7]}, moves=moves
-    )
-    assert models == {0: [1.0, 1.0], 1: [7.5, 6.5]}
+@pytest.mark.parametrize(
+    ("group", "participants", "weights", "updates", "before", "more", "after"),
+    [
+        # groups are averaged apart
+        ([0, 1, 0], [0, 1, 2], [1, 5, 1], ([1, 0], [8, 8], [3, 0]), {0: [0, 0], 1: [1, 1]}, {}, {0: [2, 0], 1: [9, 9]}),
+        # FedCCH's Eq. 13: (3 * 1 + 1 * 5) / 4 = 2 and (3 * 0 + 1 * 4) / 4 = 1; what clusters had before is gone
+        (
+            [0, 1, 0], [0, 1, 2], [3, 7, 1], ([1, 0], [8, 8], [5, 4]), {0: [9, 9], 1: [9, 9]},
+            {"algorithm": "fedcch"}, {0: [2, 1], 1: [8, 8]},
+        ),
+        # a client that sat out has no weight
+        ([0, 0], [1], [100, 1], (None, [4, 4]), {0: [0, 0]}, {}, {0: [4, 4]}),
+        # a group without participants keeps its model
+        ([0, 1], [0], [1, 1], ([1, 1], None), {0: [0, 0], 1: [7, 7]}, {}, {0: [1, 1], 1: [7, 7]}),
+        # of a group that is moved no update is read, and weights are 0
+        (
+            [0, 1, 1], [0, 2], [1, 0, 0], ([1, 1], None, [np.nan] * 2), {0: [0, 0], 1: [7, 7]},
+            {"moves": {1: (STEP, 2)}}, {0: [1, 1], 1: [7.5, 6.5]},
+        ),
+        # what moves a group replaces its model where models are averaged
+        (
+            [0, 0], [0, 1], [1, 1], ([8, 8], [9, 9]), {0: [7, 7]},
+            {"algorithm": "fedgta", "moves": {0: (STEP, 2)}}, {0: [0.5, -0.5]},
+        ),
+    ],
+)  # fmt: skip
+def test_models_of_groups(group, participants, weights, updates, before, more, after):
+    assert average(group, participants, weights, deltas(*updates), before, **more) == after
 
 
 def test_nothing_is_summed_where_all_groups_are_moved():

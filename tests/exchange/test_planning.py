@@ -6,7 +6,7 @@ import pytest
 from fedmpi.comm import reductions
 from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import RankFailed
-from fedmpi.exchange.answers import REQUESTS
+from fedmpi.exchange.planning import REQUESTS
 from fedmpi.registry.check import build
 from tests.algorithms.programs import hooks_of, round_of
 
@@ -46,13 +46,19 @@ def deciding(decide, deltas=DELTAS, *, decides=(), asks=("means", "rows"), **set
     return round_of(hooks, deltas, **{"group": [0, 0, 2], **settings})
 
 
-def test_each_request_has_a_plan_and_the_last_plan_has_none():
+def asking(*requests):
+    """Return a program that asks for these, given the server, and the answers that it gets."""
     got = []
 
     def decide(self, server):
-        got.append((yield server.means([2, 0])))
-        got.append((yield server.rows([2])))
+        for request in requests:
+            got.append((yield request(server)))
 
+    return decide, got
+
+
+def test_each_request_has_a_plan_and_the_last_plan_has_none():
+    decide, got = asking(lambda server: server.means([2, 0]), lambda server: server.rows([2]))
     found = deciding(decide)
     assert [(REQUESTS[each.request], each.marks.tolist()) for each in found.asked] == [
         ("weighted means", [1, 0, 1]),
@@ -64,31 +70,24 @@ def test_each_request_has_a_plan_and_the_last_plan_has_none():
 
 
 def test_a_request_has_the_exponents_of_its_groups_and_all_the_flags_of_the_round():
-    def decide(self, server):
-        yield server.means([0])
-
-    (asked,) = deciding(decide, headers=[[1.0, 0.0]]).asked
+    (asked,) = deciding(asking(lambda server: server.means([0]))[0], headers=[[1.0, 0.0]]).asked
     assert asked.exponent.tolist() == [1, NONE, 2]
     assert (asked.stop, asked.checkpoint) == (True, True)
 
 
 def test_requests_for_nothing_cost_no_plan():
-    got = []
-
-    def decide(self, server):
-        for request in (server.means([]), server.rows([]), server.rows([], parameters=True)):
-            got.append((yield request))
-
+    decide, got = asking(
+        lambda server: server.means([]),
+        lambda server: server.rows([]),
+        lambda server: server.rows([], parameters=True),
+    )
     found = deciding(decide, [[1.0, 9.0], None, [3.0, 9.0]], trained=1)
     assert found.asked == []
     assert (got[0], got[1].shape, got[2].shape) == ({}, (0, 2), (0, 1))
 
 
 def test_nothing_is_asked_for_in_a_round_that_diverged():
-    def decide(self, server):
-        yield server.means([0])
-
-    found = deciding(decide, finite=[1, 0, 0])
+    found = deciding(asking(lambda server: server.means([0]))[0], finite=[1, 0, 0])
     assert (found.asked, found.plan.failed_client) == ([], 2)
 
 
@@ -144,21 +143,15 @@ def test_groups_may_be_moved_or_weighed_and_the_plan_says_which():
 
 
 def test_a_program_that_changes_its_reports_changes_no_record():
-    columns = {"delta_norm": np.array([1.0, np.nan, 3.0])}
-
     def decide(self, server):
         server.reports["delta_norm"][:] = server.samples[:] = server.participants[:] = 0
 
-    found = deciding(decide, **columns)
-    again = found.decided.again()
+    again = deciding(decide, delta_norm=np.array([1.0, np.nan, 3.0])).decided.again()
     assert again.reports["delta_norm"][2] == 3.0
     assert (again.samples.tolist(), again.participants.tolist()) == ([1, 1, 1], [0, 2])
 
 
 @pytest.mark.parametrize("given", [None, 5, "rows", np.arange(3)])
 def test_a_yield_of_something_else_than_a_request_is_named(given):
-    def decide(self, server):
-        yield given
-
     with pytest.raises(RankFailed, match=r"^algorithm odd: hook decide in "):
-        deciding(decide)
+        deciding(asking(lambda server: given)[0])

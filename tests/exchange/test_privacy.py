@@ -6,31 +6,28 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fedmpi.client.training import TRAINING, Trained
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.comm.world import World
-from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import BadInput
-from fedmpi.exchange.accountant import Accountant
-from fedmpi.exchange.aggregation import Groups, Plain
-from fedmpi.exchange.buffers import Buffers
+from fedmpi.exchange.aggregation import Buffers, Groups, Plain
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
-from fedmpi.exchange.privacy import Clipping, NoiseOfMeans, deviation, refuse_unfit
-from fedmpi.exchange.updates import Updates
-from fedmpi.registry.check import build
+from fedmpi.exchange.privacy import Accountant, Clipping, NoiseOfMeans, deviation, refuse_unfit
 from fedmpi.seeds import Purpose
+from tests.exchange.exchanged import case_of, reported, updates_of
 from tests.refusals import refused
 
 SIZE = 10_000
 
 
-def case_of(**privacy):
-    settings = {"weights": "equal", "reduction": "fixed32", "privacy": privacy}
-    return build("demo", CaseSettings("demo", settings)).case
+def private(reduction="fixed32", **privacy):
+    return case_of(weights="equal", reduction=reduction, privacy=privacy)
 
 
-def privacy_of(case, sampled=4):
-    return NoiseOfMeans(case, SIZE, sampled, sampled, is_root=True)
+def mean_of(case, noise=None):
+    """Return the mean of four updates of 0.25 in each element."""
+    deltas, nobody = {n: np.full(SIZE, 0.25, np.float32) for n in range(4)}, np.zeros(4, np.int64)
+    plain = Plain(World().collectives, nobody, case.reduction, SIZE, Buffers(), noise)
+    return plain.means(Groups(nobody, nobody, {0: 0}), np.arange(4), np.ones(4, np.int64), deltas)[0]
 
 
 def source(*coordinates):
@@ -38,37 +35,30 @@ def source(*coordinates):
 
 
 def test_long_updates_are_shortened_and_short_ones_stay_as_they_are():
-    rows = np.ones((2, len(TRAINING)))
-    long, short = np.array([3.0, 4.0, 50.0], np.float32), np.array([0.6, 0.1, 50.0], np.float32)
-    trained = Trained({0: long, 1: short}, rows, np.zeros(0, np.uint8), 0, {})
-    updates = Updates(trained, {0: 0, 1: 1}, 2, None, lambda client: 1)
+    updates = updates_of([3.0, 4.0, 50.0], [0.6, 0.1, 50.0], size=2)
+    short = updates.trained.deltas[1]
     Clipping(1.0).alter(0, np.arange(2), updates)
-    np.testing.assert_allclose(trained.deltas[0], [0.6, 0.8, 50.0], rtol=1e-6)
-    assert np.linalg.norm(trained.deltas[0][:2].astype(float)) <= 1
-    assert trained.deltas[1] is short
-    np.testing.assert_allclose(rows[:, TRAINING.index("delta_norm")], [1, 1], rtol=1e-6)
+    shortened = updates.trained.deltas[0]
+    np.testing.assert_allclose(shortened, [0.6, 0.8, 50.0], rtol=1e-6)
+    assert np.linalg.norm(shortened[:2].astype(float)) <= 1
+    assert updates.trained.deltas[1] is short
+    np.testing.assert_allclose(reported(updates, "delta_norm"), [1, 1], rtol=1e-6)
 
 
 def test_the_noise_of_a_mean_is_the_multiplier_times_what_a_client_changes():
-    exact = build("demo", CaseSettings("demo", {"weights": "equal", "privacy": {"name": "central"}})).case
-    assert deviation(exact, 16, 4) == 0.25
-    fixed = case_of(name="central", clip=2.0, noise_multiplier=3.0)
+    assert deviation(private("exact", name="central"), 16, 4) == 0.25
+    fixed = private(name="central", clip=2.0, noise_multiplier=3.0)
     grid = 2.0**-29  # of clip 1; sqrt(16) / 2 steps of rounding
     assert deviation(fixed, 16, 4) == 3.0 * (0.5 + 2 * grid)
 
 
 def test_central_noise_is_added_to_the_mean_and_differs_by_round():
-    case = case_of(name="central", clip=0.5, noise_multiplier=0.2)
-    privacy, updates = privacy_of(case), {n: np.full(SIZE, 0.25, np.float32) for n in range(4)}
-    plain = Plain(World().collectives, np.zeros(4, np.int64), case.reduction, SIZE, Buffers())
-    groups, everybody = Groups(np.zeros(4, np.int64), np.zeros(4, np.int64), {0: 0}), np.arange(4)
+    case = private(name="central", clip=0.5, noise_multiplier=0.2)
+    privacy = NoiseOfMeans(case, SIZE, 4, 4, is_root=True)
 
     def noise(round):
-        privacy.alter(
-            round, everybody, Updates(Trained({}, None, None, 0, {}), {}, SIZE, None, lambda client: 1)
-        )
-        mean = plain.means(groups, everybody, np.ones(4, np.int64), updates)[0]
-        return privacy.on_mean(0, mean) - 0.25
+        privacy.alter(round, np.arange(4), updates_of(size=SIZE))
+        return privacy.on_mean(0, mean_of(case)) - 0.25
 
     assert abs(noise(0).std() / 0.025 - 1) < 0.03
     assert np.array_equal(noise(0), noise(0))
@@ -76,23 +66,14 @@ def test_central_noise_is_added_to_the_mean_and_differs_by_round():
 
 
 def test_shares_of_the_participants_add_up_to_the_noise_of_the_mean():
-    case = case_of(name="distributed", clip=0.5, noise_multiplier=0.2)
-    privacy, reduction = privacy_of(case), Fixed32(4, 1.0)
-    shares = [privacy.share(client, reduction) for client in range(4)]
+    """At a public exponent the sum holds its summands and their noise."""
+    case = private(name="distributed", clip=0.5, noise_multiplier=0.2)
+    privacy, reduction = NoiseOfMeans(case, SIZE, 4, 4, is_root=True), Fixed32(4, 1.0)
+    shares = [privacy.share(client, reduction).astype(np.int64) for client in range(4)]
     assert abs(shares[0].std() * reduction.step / 0.0125 - 1) < 0.03
     assert abs(np.sum(shares, axis=0).std() * reduction.step / 0.025 - 1) < 0.03
     assert abs(np.corrcoef(shares[0], shares[1])[0, 1]) < 0.05
-
-
-def test_a_sum_at_a_public_exponent_holds_its_summands_and_their_noise():
-    case = case_of(name="distributed", clip=0.5, noise_multiplier=0.2)
-    privacy, reduction = privacy_of(case), Fixed32(4, 1.0)
-    updates = {n: np.full(SIZE, 0.25, np.float32) for n in range(4)}
-    plain = Plain(World().collectives, np.zeros(4, np.int64), case.reduction, SIZE, Buffers(), privacy)
-    groups = Groups(np.zeros(4, np.int64), np.zeros(4, np.int64), {0: 0})
-    mean = plain.means(groups, np.arange(4), np.ones(4, np.int64), updates)[0]
-    noise = sum(privacy.share(client, reduction).astype(np.int64) for client in range(4))
-    assert np.array_equal(mean, 0.25 + noise * reduction.step)
+    assert np.array_equal(mean_of(case, privacy.share), 0.25 + sum(shares) * reduction.step)
 
 
 def test_gaussian_noise_has_its_distribution():
@@ -130,25 +111,22 @@ def test_sampling_without_replacement_costs_less_than_taking_part_always():
     sampled, always = (Accountant(8.0, 1e-5, 1000, number).epsilon(50) for number in (10, 1000))
     assert 0 < sampled < 0.2 * always
     assert Accountant(8.0, 1e-5, 1000, 10).epsilon(51) > sampled
-
-
-def test_a_sample_never_costs_more_than_all():
     sampled, always = (Accountant(0.01, 1e-5, 100, number).epsilon(50) for number in (30, 100))
     assert sampled <= always
 
 
 def test_running_statistics_are_refused():
     with pytest.raises(BadInput, match=r"running statistics norm\.0\.running_mean would be sent as they are"):
-        refuse_unfit(case_of(name="clipping"), 10, 4, ["norm.0.running_mean"])
+        refuse_unfit(private(name="clipping"), 10, 4, ["norm.0.running_mean"])
 
 
 def test_noise_for_which_a_sum_has_no_room_is_refused():
     with refused(match=r"leaves no room for the noise of 4 participants: it takes 2.5 or more"):
-        refuse_unfit(case_of(name="distributed"), 10, 4, [])
+        refuse_unfit(private(name="distributed"), 10, 4, [])
 
 
 def test_noise_that_the_grid_would_round_away_is_refused():
-    case = case_of(name="distributed", clip=1e-3, noise_multiplier=1e-3)
+    case = private(name="distributed", clip=1e-3, noise_multiplier=1e-3)
     refuse_unfit(case, 100, 4, [])
     coarse = case.model_copy(update={"reduction": case.reduction.model_copy(update={"clip": 1024.0})})
     with pytest.raises(BadInput, match=r"grid too coarse for each participant's share of the noise"):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz.home import make
-from tests.fuzz.server import ENGINE, Server
+from tests.fuzz.server import Server
 from tests.fuzz.tally import TALLIES, Failure, Tally
 
 
@@ -26,16 +26,8 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """Takes commands of a login node."""
+    """Takes commands, and runs on one rank."""
     found = Server()
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="session")
-def engine() -> Iterator[Server]:
-    """Takes runs, on one rank."""
-    found = Server(ENGINE)
     yield found
     found.close()
 
@@ -45,14 +37,12 @@ def explore(request, tmp_path):
     """Return a function that tries many inputs: of each, what `attempt` returns or raises is counted.
 
     The same inputs come every time, and few; ``--fuzz-examples N`` draws N anew, from
-    ``--hypothesis-seed`` where that is given.
+    ``--hypothesis-seed`` where that is given. A failure fails the test when all were tried.
     """
     wanted = request.config.getoption("--fuzz-examples")
     keep = request.config.getoption("--fuzz-keep")
 
-    def run(
-        usual: int, strategy: SearchStrategy[Any], attempt: Callable[[Any, Path], str | Failure]
-    ) -> Tally:
+    def run(usual: int, strategy: SearchStrategy[Any], attempt: Callable[[Any, Path], str | Failure]) -> None:
         tally = Tally(request.node.name)
 
         @settings(
@@ -69,24 +59,22 @@ def explore(request, tmp_path):
             folder.mkdir()
             try:
                 outcome = attempt(value, folder)
-                if isinstance(outcome, Failure):
-                    if keep and outcome.kind not in tally.failures:
-                        place = Path(keep) / f"{request.node.name}-{len(tally.failures)}"
-                        shutil.copytree(folder, place, symlinks=True)
-                        place.joinpath("FAILURE.txt").write_text(str(outcome), errors="backslashreplace")
-                    tally.fail(outcome.kind, outcome.example)
-                else:
-                    tally.count(outcome)
+                if keep and isinstance(outcome, Failure) and outcome.kind not in tally.failures:
+                    place = Path(keep) / f"{request.node.name}-{len(tally.failures)}"
+                    shutil.copytree(folder, place, symlinks=True)
+                    text = f"{outcome.kind}\n{outcome.example}\n"
+                    (place / "FAILURE.txt").write_text(text, errors="backslashreplace")
+                tally.add(outcome)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
         once()
-        return tally
+        assert not tally.failures, tally.verdict()
 
     return run
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory, server, engine):
+def home(tmp_path_factory, server):
     """A folder with a file of every kind."""
-    return make(tmp_path_factory.mktemp("home"), server, engine)
+    return make(tmp_path_factory.mktemp("home"), server)

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from tests.fuzz import nasty
 
-BYTES = ("flip", "set", "cut", "insert", "remove", "repeat", "zero")
+_CHANGES: dict[str, Callable[[bytes, int], bytes]] = {
+    "flip": lambda after, amount: bytes(byte ^ (1 << amount % 8) for byte in after[:1]) + after[1:],
+    "set": lambda after, amount: bytes([amount % 256]) + after[1:],
+    "cut": lambda after, amount: b"",
+    "insert": lambda after, amount: bytes(amount * step % 256 for step in range(1, 1 + amount % 40)) + after,
+    "remove": lambda after, amount: after[amount:],
+    "repeat": lambda after, amount: after[:amount] + after,
+    "zero": lambda after, amount: bytes(len(after[:amount])) + after[amount:],
+}
+"""What becomes of the bytes behind a place; the amount says how many, or which."""
+
 LINES = ("double line", "remove line", "swap lines", "text")
 _SCALE = 1 << 20
 
@@ -34,27 +44,9 @@ class Damage:
         at = self.where * len(content) // _SCALE
         if self.kind in LINES and self.kind != "text":
             return self._lines(content)
-        before, after = content[:at], content[at:]
-        match self.kind:
-            case "flip":
-                return before + bytes(byte ^ (1 << self.amount % 8) for byte in after[:1]) + after[1:]
-            case "set":
-                return before + bytes([self.amount % 256]) + after[1:]
-            case "cut":
-                return before
-            case "insert":
-                return (
-                    before
-                    + bytes((self.amount * step) % 256 for step in range(1, 1 + self.amount % 40))
-                    + after
-                )
-            case "remove":
-                return before + after[self.amount :]
-            case "repeat":
-                return before + after[: self.amount] + after
-            case "zero":
-                return before + bytes(len(after[: self.amount])) + after[self.amount :]
-        return before + self.text.encode(errors="replace") + after
+        if self.kind == "text":
+            return content[:at] + self.text.encode(errors="replace") + content[at:]
+        return content[:at] + _CHANGES[self.kind](content[at:], self.amount)
 
     def _lines(self, content: bytes) -> bytes:
         lines = content.splitlines(keepends=True)
@@ -80,10 +72,10 @@ def _damages(kinds: tuple[str, ...]) -> st.SearchStrategy[Damage]:
     return st.builds(Damage, st.sampled_from(kinds), places, st.integers(1, 600), nasty.texts)
 
 
-of_bytes = _damages((*BYTES, *["flip"] * 10))
+of_bytes = _damages((*_CHANGES, *["flip"] * 10))
 """Of files that are no text; single bits most of all."""
 
-of_text = _damages((*BYTES, *LINES))
+of_text = _damages((*_CHANGES, *LINES))
 
 
 @dataclass(frozen=True)
@@ -168,73 +160,56 @@ class Tampering:
         return np.array(str(self.value) if self.value is None else self.value)
 
 
-def _attribute(file: h5py.File, item: Any, by: Tampering) -> None:
+def _attribute(item: Any, by: Tampering) -> None:
     names = list(item.attrs)
     item.attrs[names[by.which % len(names)] if names else "kind"] = by.array
 
 
-def _no_attribute(file: h5py.File, item: Any, by: Tampering) -> None:
-    names = list(item.attrs)
-    if names:
+def _no_attribute(item: Any, by: Tampering) -> None:
+    if names := list(item.attrs):
         del item.attrs[names[by.which // 7 % len(names)]]
 
 
-def _remove(file: h5py.File, item: Any, by: Tampering) -> None:
-    del file[item.name]
+def _element(item: Any, by: Tampering) -> None:
+    content = item[()]
+    flat = content.reshape(-1)
+    if len(flat):
+        flat[by.which // 5 % len(flat)] += 1
+        item[...] = content
 
 
-def _other(file: h5py.File, item: Any, by: Tampering) -> None:
-    attributes = dict(item.attrs)
-    del file[item.name]
-    file[item.name] = by.array
-    file[item.name].attrs.update(attributes)
+def _in_place(file: h5py.File, item: Any, value: Any = None, **made: Any) -> None:
+    """Put something in the place of a dataset, with its attributes."""
+    name, attributes = item.name, dict(item.attrs)
+    del file[name]
+    if made:
+        file.create_dataset(name, **made)
+    else:
+        file[name] = value
+    if not isinstance(value, h5py.ExternalLink | h5py.SoftLink):
+        file[name].attrs.update(attributes)
 
 
 def _shorter(file: h5py.File, item: Any, by: Tampering) -> None:
-    content, attributes = item[()], dict(item.attrs)
-    del file[item.name]
-    file[item.name] = content[: by.which % 3] if by.which % 2 else np.stack([content] * 2)
-    file[item.name].attrs.update(attributes)
-
-
-def _element(file: h5py.File, item: Any, by: Tampering) -> None:
     content = item[()]
-    flat = content.reshape(-1)
-    if not len(flat):
-        return
-    flat[by.which // 5 % len(flat)] += 1
-    item[...] = content
+    _in_place(file, item, content[: by.which % 3] if by.which % 2 else np.stack([content] * 2))
 
 
-def _external_link(file: h5py.File, item: Any, by: Tampering) -> None:
-    name = item.name
-    del file[name]
-    file[name] = h5py.ExternalLink("secret.h5", "/secret")
-
-
-def _external_storage(file: h5py.File, item: Any, by: Tampering) -> None:
-    name, shape, dtype, attributes = item.name, item.shape, item.dtype, dict(item.attrs)
-    del file[name]
-    made = file.create_dataset(name, shape, dtype, external=[("secret.bin", 0, h5py.h5f.UNLIMITED)])
-    made.attrs.update(attributes)
-
-
-def _loop(file: h5py.File, item: Any, by: Tampering) -> None:
-    name = item.name
-    del file[name]
-    file[name] = h5py.SoftLink(name if by.which % 2 else "/")
+def _stored_elsewhere(file: h5py.File, item: Any, by: Tampering) -> None:
+    elsewhere = [("secret.bin", 0, h5py.h5f.UNLIMITED)]
+    _in_place(file, item, shape=item.shape, dtype=item.dtype, external=elsewhere)
 
 
 _TAMPERINGS: dict[str, Callable[[h5py.File, Any, Tampering], None]] = {
-    "attribute": _attribute,
-    "no attribute": _no_attribute,
-    "remove": _remove,
-    "other": _other,
+    "attribute": lambda file, item, by: _attribute(item, by),
+    "no attribute": lambda file, item, by: _no_attribute(item, by),
+    "remove": lambda file, item, by: file.__delitem__(item.name),
+    "other": lambda file, item, by: _in_place(file, item, by.array),
     "shape": _shorter,
-    "element": _element,
-    "external link": _external_link,
-    "external storage": _external_storage,
-    "loop": _loop,
+    "element": lambda file, item, by: _element(item, by),
+    "external link": lambda file, item, by: _in_place(file, item, h5py.ExternalLink("secret.h5", "/secret")),
+    "external storage": _stored_elsewhere,
+    "loop": lambda file, item, by: _in_place(file, item, h5py.SoftLink(item.name if by.which % 2 else "/")),
 }
 
 _OF_DATASETS = ("other", "shape", "element", "external storage")

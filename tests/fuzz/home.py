@@ -8,10 +8,16 @@ import signal
 import sys
 import tarfile
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fuzz.server import Ended, Server
+from fedmpi.datasets.raw import digest
+from fedmpi.datasets.source import DataSource
+from fedmpi.errors import FedmpiError
+from fedmpi.store import embeddings
+from tests.fuzz.server import ROOT, Ended, Server
+from tests.mpi.examples import EXAMPLES
 
 SUITE = """
 name = "fuzz"
@@ -30,88 +36,27 @@ case = [
 ]
 """
 
-PLUGIN = '''"""Damped FedAvg."""
-from typing import ClassVar, Literal
 
-import numpy as np
-from pydantic import Field
-
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
-
-
-class DampedOptions(AlgorithmOptions):
-    """``server_lr`` is the step size."""
-
-    name: Literal["damped"] = "damped"
-    server_lr: float = Field(0.5, gt=0, le=2)
-
-
-class Damped(Algorithm):
-    """Goes part of the way."""
-
-    name: ClassVar[str] = "damped"
-    Options: ClassVar[type[AlgorithmOptions]] = DampedOptions
-
-    def update(self, model, mean, num_clients):
-        """Return w + eta * mean."""
-        return (model + self.options.server_lr * mean).astype(np.float32)
-'''
-
-SYSTEM = """description = "a machine"
-[request]
-partition = "cpu"
-memory_per_rank = "2G"
-options = ["--exclusive"]
-[node]
-cores = 16
-gpus = 1
-gpu_option = "--gpus-per-node={gpus}"
-[launch]
-command = "srun -K0 -W15 --mpi=pmi2"
-setup = ["module load gcc"]
-environment = { A = "b" }
-[limits]
-minutes = 240
-nodes = 4
-[model]
-gflops = 40.0
-"""
-
-
-@dataclass(frozen=True)
-class Home:
-    """A folder with a file of every kind."""
-
-    path: Path
-
-    def copy(self, name: str, target: Path) -> Path:
-        """Copy what lies there into another folder."""
-        source = self.path / name
-        if source.is_dir():
-            shutil.copytree(source, target / name)
-        else:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target / name)
-        return target / name
-
-
-def make(path: Path, server: Server, engine: Server) -> Home:
+def make(path: Path, server: Server) -> Path:
     """Make the files below `path`."""
     (path / "suite.toml").write_text(SUITE)
-    (path / "plugin.py").write_text(PLUGIN)
-    (path / "system.toml").write_text(SYSTEM)
+    (path / "plugin.py").write_text(EXAMPLES["sam.py"][0])
+    shutil.copy(ROOT / "jobs/systems/generic-cpu.toml", path / "system.toml")
     _graphs(path)
     run = ("run", "suite.toml", "--case")
-    _good(engine.run(path, *run, "whole", "--out", "runs", trains=True))
-    _good(engine.run(path, *run, "vectors", "--out", "runs", trains=True))
+    _good(server.run(path, *run, "whole", "--out", "runs", trains=True))
+    _good(server.run(path, *run, "vectors", "--out", "runs", trains=True))
     stop = "tests.fuzz.home:stop_in_the_second_round"
-    _good(engine.run(path, *run, "whole", "--out", "stopped", call=stop, trains=True), 75)
+    _good(server.run(path, *run, "whole", "--out", "stopped", call=stop, trains=True), 75)
     _good(server.run(path, "report", "runs/whole", "--csv", "rows.csv"))
     _good(server.run(path, "records", "pack", "runs", "--out", "bundle.tar.gz"))
     with tarfile.open(path / "bundle.tar.gz") as archive:
         archive.extractall(path / "unpacked", filter="data")
     _good(server.run(path, "data", "fetch", "FUZZ", "own/OWN", "--mirror", "mirror", "--data", "cache"))
-    return Home(path)
+    if known := os.environ.get("FEDMPI_MIRROR"):
+        (path / "mirror" / "moleculenet").mkdir()
+        shutil.copy(Path(known) / "moleculenet" / "SAMPL.csv", path / "mirror" / "moleculenet")
+    return path
 
 
 def _good(ended: Ended, *codes: int) -> None:
@@ -134,49 +79,42 @@ def stop_in_the_second_round() -> None:
     main()
 
 
+def _source(cache: str) -> DataSource:
+    return DataSource.from_environment(Path(cache), Path("mirror"), True)
+
+
 def load_dataset() -> None:
     """Print the digest of a dataset in a cache as a run maps it: ``NAME CACHE``."""
-    from fedmpi.datasets.raw import digest
-    from fedmpi.datasets.source import DataSource
-
     name, cache = sys.argv[1:]
     with _errors():
-        source = DataSource.from_environment(Path(cache), Path("mirror"), True)
+        source = _source(cache)
         source.check(name)
         source.prepare(name)
         print(digest(source.load(name)))
 
 
 def check_dataset() -> None:
-    """Check, as before a run, that a dataset can be had: ``NAME MIRROR CACHE``."""
-    from fedmpi.datasets.source import DataSource
-
-    name, mirror, cache = sys.argv[1:]
+    """Check, as before a run, that a dataset can be had: ``NAME CACHE``."""
+    name, cache = sys.argv[1:]
     with _errors():
-        DataSource.from_environment(Path(cache), Path(mirror), True).check(name)
+        _source(cache).check(name)
 
 
 def load_embeddings() -> None:
     """Print the content of a run's embeddings: ``RUN``."""
-    from fedmpi.store.embeddings import load
-
     with _errors():
-        for round, arrays in load(Path(sys.argv[1])).items():
+        for round, arrays in embeddings.load(Path(sys.argv[1])).items():
             print(round, {name: array.tobytes().hex() for name, array in arrays.items()})
 
 
-class _errors:
-    """Reports a user's mistake as the program does."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from fedmpi.errors import FedmpiError
-
-        if isinstance(error, FedmpiError):
-            sys.stderr.write(f"fedmpi: {error}\n")
-            raise SystemExit(error.exit_code)
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Report a user's mistake as the program does."""
+    try:
+        yield
+    except FedmpiError as error:
+        sys.stderr.write(f"fedmpi: {error}\n")
+        raise SystemExit(error.exit_code) from None
 
 
 def _graphs(path: Path) -> None:

@@ -6,38 +6,22 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-_TEMPLATE = '''"""An algorithm with a hook that may be wrong."""
+_TEMPLATE = """
 import os
 import sys
-import time
-from typing import ClassVar, Literal
-
 import numpy as np
-
-from fedmpi.algorithms.base import Algorithm, AlgorithmOptions
+from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.program import Memory
 from fedmpi.algorithms.robust import Robust
-from fedmpi.comm import launch
-
-
-class WrongOptions(AlgorithmOptions):
-    """None beside the name."""
-
-    name: Literal["wrong"] = "wrong"
-
 
 class Wrong({base}):
-    """FedAvg but for one hook."""
-
-    name: ClassVar[str] = "wrong"
-    Options: ClassVar[type[AlgorithmOptions]] = WrongOptions
+    "FedAvg but for one hook."
+    name = "wrong"
     {others}
-
     def {hook}({parameters}):
-        """Return something."""
         right = {right}
         {body}
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -121,47 +105,29 @@ LEGITIMATE = ("return right", "return type(right)(right) if isinstance(right, (i
 IGNORED = frozenset({"change", "decide", "train", "trained", "begin", "validate"})
 """Hooks whose return value nobody reads: whatever they return is legitimate."""
 
-LOOSE = frozenset(
-    {
-        "shares",
-        "fields",
-        "server_memory",
-        "memory",
-        "messages",
-        "moments",
-        "tells",
-    }
-)
+LOOSE = frozenset({"shares", "fields", "server_memory", "memory", "messages", "moments", "tells"})
 """Hooks that answer yes or no, or with collections: what is no answer is not told from an odd one."""
 
-POSSIBLE = frozenset(
-    {
-        ("weights", "return np.asarray(right) - 1"),
-        ("validate", "yield right"),
-        ("weights", "return np.full(np.shape(right), 0.5)"),
-        ("weights", "return np.full(np.shape(right), 10**18)"),
-        ("aggregate", "return np.full(np.shape(right), 0.5)"),
-        ("aggregate", "return np.asarray(right) - 1"),
-        ("aggregate", "return np.asarray(right) + np.nan"),
-        ("asked", "return np.asarray(right)[:0]"),
-        ("asked", "return np.concatenate([np.atleast_1d(right)] * 2)"),
-        ("predict", "return None"),
-        ("update", "return np.asarray(right) - 1"),
-        ("update", "return np.asarray(right) + np.nan"),
-        ("update", "return np.full(np.shape(right), np.inf, np.float32)"),
-    }
-)
+_LESS, _NAN = "return np.asarray(right) - 1", "return np.asarray(right) + np.nan"
+_HALVES = "return np.full(np.shape(right), 0.5)"
+POSSIBLE = {
+    "weights": (_LESS, _HALVES, "return np.full(np.shape(right), 10**18)"),
+    "validate": ("yield right",),
+    "aggregate": (_LESS, _HALVES, _NAN),
+    "asked": ("return np.asarray(right)[:0]", "return np.concatenate([np.atleast_1d(right)] * 2)"),
+    "predict": ("return None",),
+    "update": (_LESS, _NAN, "return np.full(np.shape(right), np.inf, np.float32)"),
+}
 """Values of the right kind that no algorithm is known to have; a model that is not finite diverges."""
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A hook and its body; `late` lets the first round pass, `rank` has it wrong on one rank only."""
+    """A hook and its body; `late` lets the first round pass."""
 
     hook: str
     body: str
     late: bool
-    rank: int = -1
 
     @property
     def source(self) -> str:
@@ -170,8 +136,6 @@ class Wrong:
         body = self.body
         if self.late and "round" in hook.parameters:
             body = f"if round == 0:\n            return right\n        {body}"
-        if self.rank >= 0:
-            body = f"if launch.rank() != {self.rank}:\n            return right\n        {body}"
         parts = {"base": hook.base, "others": hook.others, "hook": self.hook, "parameters": hook.parameters}
         return _TEMPLATE.format(**parts, right=hook.right, body=body)
 
@@ -187,21 +151,9 @@ class Wrong:
         if self.body in LEGITIMATE or (self.hook in IGNORED and returns):
             return "complete"
         loose = self.hook in LOOSE and returns
-        return "either" if loose or (self.hook, self.body) in POSSIBLE else "named"
+        return "either" if loose or self.body in POSSIBLE.get(self.hook, ()) else "named"
 
 
 wrong_hooks = st.builds(
     Wrong, st.sampled_from(sorted(HOOKS)), st.sampled_from(WRONG + LEGITIMATE), st.booleans()
 )
-
-EVERYWHERE = ("participants", "groups", "weights")
-"""Hooks that every rank calls, and must answer alike."""
-
-unequal_hooks = st.builds(
-    Wrong,
-    st.sampled_from(EVERYWHERE),
-    st.sampled_from((*WRONG, "return right[::-1]", "return right + 1", "os._exit(0)")),
-    st.booleans(),
-    st.integers(0, 1),
-)
-"""Hooks that are wrong on one of two ranks."""

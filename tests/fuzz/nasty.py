@@ -14,6 +14,7 @@ TEXTS = (
     "new\nline", "tab\there", "\x1b[31mred\x1b[0m", "bell\x07", "back\x08", "\x7f", "\x85", "\u2028", "\u202eleft",
     "\u00e9t\u00e9", "\U0001f600", "\ufeff", "{foo}", "%s%n", "$(x)", "`x`", "a;b", "a'b", 'a"b', "[bold]x[/bold]",
     "[/]", "=1+1", "@x", "fedavg", "synthetic", "gin", "*", "a" * 256 + ".toml", "\\", "a,b", "1,2,3", "1e999", "NUL",
+    "\n[case\n", "\n= 1\n", "\n[[where]]\n", "\n[a.b.c]\n",
 )  # fmt: skip
 
 numbers = st.sampled_from(NUMBERS + SPECIAL)

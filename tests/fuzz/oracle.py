@@ -9,7 +9,6 @@ from collections.abc import Collection
 
 from tests.fuzz.server import HUNG, Ended
 
-_FRAME = re.compile(r'File "[^"]*?(fedmpi/[^"]+)", line \d+,? in (\S+)')
 _WARNING = re.compile(r"^\S*:\d+: \w*Warning:|^\w+Warning:")
 _BROKEN = ("Cc", "Zl", "Zp")
 """Unicode categories that break a line or steer a terminal."""
@@ -47,33 +46,13 @@ def refused(ended: Ended) -> bool:
 
 def _crash(ended: Ended) -> str:
     """Return how a command ended that did not end by itself."""
-    place = _place(ended.err)
     if HUNG in ended.err or ended.code in (-signal.SIGALRM, -signal.SIGXCPU):
-        return "does not end"  # anywhere: a guard hits where it hits
+        return "does not end"
     if ended.code < 0:
-        return f"{signal.Signals(-ended.code).name}{place}"
+        return signal.Signals(-ended.code).name
     if "Traceback (most recent call last)" in ended.err:
-        return f"{_exception(ended.err)}{place}"
+        return f"traceback: {_outline(ended.err.rstrip().rpartition(chr(10))[2])}"
     return ""
-
-
-def _exception(text: str) -> str:
-    """Return the name of the exception whose traceback comes last."""
-    after = text[text.rindex("Traceback (most recent call last)") :].split("\n")[1:]
-    for line in after:
-        if line and not line.startswith((" ", "fedmpi:")):
-            return line.partition(":")[0].rpartition(".")[2]
-    return "traceback"
-
-
-def _place(text: str) -> str:
-    """Return the innermost place in fedmpi that a traceback names."""
-    frames = [match for match in _FRAME.finditer(text) if "/fuzz/" not in match[1]]
-    newest_first = "(most recent call first)" in text
-    if not frames:
-        return ""
-    file, function = frames[0 if newest_first else -1].groups()
-    return f" in {file}:{function}"
 
 
 def _begin(lines: list[str]) -> str:

@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
@@ -28,19 +27,17 @@ import typer.main
 
 ROOT = Path(__file__).parent.parent.parent
 
-LOGIN = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.cli.run", "fedmpi.cli.watch",
-         "fedmpi.cli.export", "fedmpi.cli.records", "fedmpi.cli.data", "fedmpi.cli.jobs_report",
-         "fedmpi.cli.scaling", "fedmpi.cli.select", "fedmpi.cli.plot",
-         "fedmpi.jobs.submission", "fedmpi.datasets.smiles", "fedmpi.analysis.page.build",
-         "fedmpi.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes")  # fmt: skip
-"""What the commands of a login node import: a child finds it loaded."""
-
-ENGINE = (*LOGIN, "fedmpi.runs.run", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
+LOADED = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.cli.run", "fedmpi.cli.watch",
+          "fedmpi.cli.records", "fedmpi.cli.data", "fedmpi.cli.jobs_report",
+          "fedmpi.cli.scaling", "fedmpi.cli.paper", "fedmpi.cli.plot",
+          "fedmpi.jobs.submission", "fedmpi.datasets.smiles", "fedmpi.analysis.page.build",
+          "fedmpi.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes",
+          "fedmpi.runs.run", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
           "sklearn.linear_model", "sklearn.metrics")  # fmt: skip
-"""And what runs import. MPI, which no fork outlives, is started by the child."""
+"""What commands import: a child finds it loaded. MPI, which no fork outlives, is started by the child."""
 
-WORK_SECONDS, SECONDS = 30, 60
-"""After so much CPU time, and after so long, a child counts as hanging."""
+WORK_SECONDS, TRAINING_SECONDS, SECONDS = 30, 60, 300
+"""After so much CPU time (more where it trains), and after so long, a child counts as hanging."""
 
 MEMORY = 1 << 30
 """Bytes of address space that a child may add to what is loaded."""
@@ -51,29 +48,27 @@ HUNG = "Timeout ("
 
 @dataclass(frozen=True)
 class Request:
-    """A command: where, what, with which variables; `call` is ``module:function`` in place of the program."""
+    """A command: where and what; `call` is ``module:function`` in place of the program."""
 
     folder: Path
     arguments: tuple[str, ...]
     call: str
-    variables: tuple[tuple[str, str], ...]
     trains: bool
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: exit code (negative: signal), standard output and error, peak memory [bytes]."""
+    """How a command ended: exit code (negative: signal), standard output and error."""
 
     code: int
     out: str
     err: str
-    peak: int
 
 
 class Server:
     """The warm process, seen from the tests; close it."""
 
-    def __init__(self, modules: Sequence[str] = LOGIN) -> None:
+    def __init__(self) -> None:
         self._ours, theirs = Pipe()
         environment = {
             **os.environ,
@@ -83,18 +78,15 @@ class Server:
             "PYTHONPATH": str(ROOT),
         }
         program = "from tests.fuzz.server import main; main()"
-        command = [sys.executable, "-c", program, str(theirs.fileno()), *modules]
+        command = [sys.executable, "-c", program, str(theirs.fileno())]
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
         )
         theirs.close()
 
-    def run(
-        self, folder: Path, *arguments: object, call: str = "", trains: bool = False, **variables: str
-    ) -> Ended:
+    def run(self, folder: Path, *arguments: object, call: str = "", trains: bool = False) -> Ended:
         """Run ``fedmpi ARGUMENTS`` in a folder, or a function with these arguments as ``sys.argv[1:]``."""
-        texts = tuple(map(str, arguments))
-        self._ours.send(Request(folder, texts, call, tuple(variables.items()), trains))
+        self._ours.send(Request(folder, tuple(map(str, arguments)), call, trains))
         ended: Ended = self._ours.recv()
         return ended
 
@@ -122,14 +114,14 @@ def _serve(connection: Connection) -> Request | None:
                 os.dup2(err.fileno(), 2)
                 connection.close()
                 return request
-            _, status, usage = os.wait4(child, 0)
+            _, status = os.waitpid(child, 0)
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             texts = []
             for stream in (out, err):
                 stream.seek(0)
                 texts.append(stream.read().decode(errors="replace"))
-            connection.send(Ended(os.waitstatus_to_exitcode(status), *texts, usage.ru_maxrss * 1024))
+            connection.send(Ended(os.waitstatus_to_exitcode(status), *texts))
 
 
 def _limit(work_seconds: int) -> None:
@@ -146,13 +138,12 @@ def _limit(work_seconds: int) -> None:
 
 def _work(request: Request) -> None:
     """Do what was asked; ends the process."""
-    os.environ.update(request.variables)
     os.chdir(request.folder)
     sys.argv = ["fedmpi", *request.arguments]
     module, _, name = (request.call or "fedmpi.cli.main:main").partition(":")
     function = getattr(importlib.import_module(module), name)
-    mpi = sys.modules.get("mpi4py.MPI")
-    _limit(SECONDS if request.trains else WORK_SECONDS)
+    mpi = importlib.import_module("mpi4py.MPI")
+    _limit(TRAINING_SECONDS if request.trains else WORK_SECONDS)
     if request.trains:
         mpi.Init_thread()
     code = 0
@@ -171,14 +162,13 @@ def _work(request: Request) -> None:
     os._exit(code)
 
 
-def _warm_up(modules: Sequence[str]) -> None:
+def _warm_up() -> None:
     """Load what commands need, and build the tree of commands once for all children."""
     mpi4py.rc.initialize = mpi4py.rc.finalize = False
-    for name in modules:
+    for name in LOADED:
         importlib.import_module(name)
     importlib.import_module("fedmpi.registry.algorithms").ALGORITHMS.known()
-    if "fedmpi.runs.run" in modules:
-        importlib.import_module("fedmpi.kernels.vectors").warm_up()  # loads numba's tables
+    importlib.import_module("fedmpi.kernels.vectors").warm_up()  # loads numba's tables
     typer.main.get_command = functools.cache(typer.main.get_command)
     with suppress(SystemExit), open(os.devnull, "w") as nothing, redirect_stdout(nothing):
         importlib.import_module("fedmpi.cli.main").app(["--version"], standalone_mode=False)
@@ -187,7 +177,7 @@ def _warm_up(modules: Sequence[str]) -> None:
 
 def main() -> None:
     """Be the warm process, or one of its children."""
-    _warm_up(sys.argv[2:])
+    _warm_up()
     asked = _serve(Connection(int(sys.argv[1])))
     if asked is not None:
         _work(asked)

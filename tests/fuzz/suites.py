@@ -13,7 +13,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fedmpi.case.schema import Case
 from fedmpi.registry.kinds import KINDS
 from fedmpi.tasks.known import TASKS
-from tests.fuzz import nasty
+from tests.fuzz import damage, nasty
 from tests.fuzz.toml import Raw, dumps
 
 Schema = Mapping[str, Any]
@@ -123,27 +123,15 @@ def _axis(axis: str) -> SearchStrategy[list[Any]]:
     return st.lists(choices[axis], min_size=1, max_size=3)
 
 
+_RAW = (
+    nasty.LONG_INTEGER, "0x" + "f" * 5000, "1979-05-27T07:32:00Z", "07:32:00", "[" * 3000 + "]" * 3000,
+    "[" * 200 + "]" * 200, "{a=" * 300 + "1" + "}" * 300, '"\\u0000"', '"""new\nline"""', "'\x1b[31m'", "-nan", "1_000", "",
+)  # fmt: skip
 _WRONG = st.one_of(
     nasty.plain,
     nasty.numbers,
     st.sampled_from(([], {}, [[]], [{}], {"name": 5}, {"name": ["x"]}, [1, "a"], "1979-05-27")),
-    st.sampled_from(
-        (
-            Raw(nasty.LONG_INTEGER),
-            Raw("0x" + "f" * 5000),
-            Raw("1979-05-27T07:32:00Z"),
-            Raw("07:32:00"),
-            Raw("[" * 3000 + "]" * 3000),
-            Raw("[" * 200 + "]" * 200),
-            Raw("{a=" * 300 + "1" + "}" * 300),
-            Raw('"\\u0000"'),
-            Raw('"""new\nline"""'),
-            Raw("'\x1b[31m'"),
-            Raw("-nan"),
-            Raw("1_000"),
-            Raw(""),
-        )
-    ),
+    st.sampled_from(tuple(map(Raw, _RAW))),
 )
 """Values that do not belong where they stand."""
 
@@ -167,7 +155,9 @@ def suites(draw: DrawFn) -> str:
     for _ in range(draw(st.integers(0, 3))):
         _spoil(draw, suite)
     text = dumps(suite)
-    return _spoil_text(draw, text) if draw(st.integers(0, 4)) == 0 else text
+    if draw(st.integers(0, 4)) == 0:
+        return draw(damage.of_text).apply(text.encode(errors="surrogatepass")).decode(errors="replace")
+    return text
 
 
 def _spoil(draw: DrawFn, suite: dict[str, Any]) -> None:
@@ -191,41 +181,14 @@ def _spoil(draw: DrawFn, suite: dict[str, Any]) -> None:
             suite["matrix"] = copy.deepcopy(draw(st.sampled_from((_BIG_MATRIX, _BIG_SEEDS))))
 
 
-def _spoil_text(draw: DrawFn, text: str) -> str:
-    """Damage a file as text."""
-    place = draw(st.integers(0, len(text)))
-    match draw(st.integers(0, 3)):
-        case 0:
-            return text[:place]
-        case 1:
-            return text[:place] + draw(nasty.texts) + text[place:]
-        case 2:
-            return text + text
-        case _:
-            lines = text.split("\n")
-            lines.insert(
-                draw(st.integers(0, len(lines))),
-                draw(st.sampled_from(("[case", "= 1", "[[where]]", "[a.b.c]"))),
-            )
-            return "\n".join(lines)
-
-
+_SETTINGS = (
+    "rounds=3", "seed=1", "algorithm=fedprox", "rounds=" + nasty.LONG_INTEGER, "a." * 2000 + "b=1", "x=" + "[" * 3000,
+    "dataset.synthetic.domains=100000", "model.hidden=1000000000",
+)  # fmt: skip
 settings = st.lists(
     st.one_of(
-        st.builds("{}={}".format, _KEYS, nasty.texts),
-        st.builds("{}={}".format, _KEYS, nasty.numbers),
-        st.sampled_from(
-            (
-                "rounds=3",
-                "seed=1",
-                "algorithm=fedprox",
-                "rounds=" + nasty.LONG_INTEGER,
-                "a." * 2000 + "b=1",
-                "dataset.synthetic.domains=100000",
-                "model.hidden=1000000000",
-                "x=" + "[" * 3000,
-            )
-        ),
+        st.builds("{}={}".format, _KEYS, nasty.texts | nasty.numbers),
+        st.sampled_from(_SETTINGS),
     ),
     max_size=3,
 )

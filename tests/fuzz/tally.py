@@ -1,4 +1,4 @@
-"""Counts what was tried and what came of it, and keeps the shortest input of each kind of failure."""
+"""Counts what was tried and what came of it, and keeps the inputs of each kind of failure."""
 
 from __future__ import annotations
 
@@ -19,53 +19,40 @@ class Failure:
     kind: str
     example: str
 
-    def __str__(self) -> str:
-        return f"{self.kind}\n{self.example}\n"
-
 
 @dataclass
 class Tally:
-    """The counts of one test."""
+    """The inputs of one test: how many came to which good end, and those of each kind of failure."""
 
     name: str
-    inputs: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
-    shortest: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         TALLIES.append(self)
 
-    def count(self, outcome: str) -> None:
-        """Count an input with a good end: refused, unchanged, done."""
-        self.inputs += 1
-        self.outcomes[outcome] += 1
-
-    def fail(self, kind: str, example: str) -> None:
-        """Count an input with a bad one."""
-        self.inputs += 1
-        self.failures[kind] += 1
-        if len(example) < len(self.shortest.get(kind, example + " ")):
-            self.shortest[kind] = example
-
-    def _example(self, kind: str) -> str:
-        whole = self.shortest[kind]
-        cut = len(whole) - 2 * _SHOWN
-        return whole if cut <= 0 else f"{whole[:_SHOWN]} ...({cut} more)... {whole[-_SHOWN:]}"
-
-    def line(self) -> str:
-        """Return the counts in one line."""
-        parts = [f"{count} {outcome}" for outcome, count in self.outcomes.most_common()]
-        return (
-            f"{self.name}: {self.inputs} inputs, {', '.join([*parts, f'{self.failures.total()} failures'])}"
-        )
+    def add(self, outcome: str | Failure) -> None:
+        """Count an input by its end."""
+        if isinstance(outcome, Failure):
+            self.failures.setdefault(outcome.kind, []).append(outcome.example)
+        else:
+            self.outcomes[outcome] += 1
 
     def lines(self) -> list[str]:
         """Return the counts, and a line per kind of failure."""
-        return [self.line(), *(f"  {count} x {kind}" for kind, count in self.failures.most_common())]
+        failed = {kind: len(examples) for kind, examples in self.failures.items()}
+        counts = [f"{count} {outcome}" for outcome, count in self.outcomes.most_common()]
+        line = f"{self.name}: {', '.join([*counts, f'{sum(failed.values())} failures'])}"
+        return [line, *(f"  {count} x {kind}" for kind, count in failed.items())]
 
     def verdict(self) -> str:
-        """Return each kind of failure with its shortest input; nothing where there was none."""
+        """Return each kind of failure with its shortest input."""
+        shortest = {kind: min(examples, key=len) for kind, examples in self.failures.items()}
         return "\n".join(
-            f"{count} x {kind}\n    {self._example(kind)}" for kind, count in self.failures.most_common()
+            f"{len(self.failures[kind])} x {kind}\n    {_abridged(text)}" for kind, text in shortest.items()
         )
+
+
+def _abridged(text: str) -> str:
+    cut = len(text) - 2 * _SHOWN
+    return text if cut <= 0 else f"{text[:_SHOWN]} ...({cut} more)... {text[-_SHOWN:]}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 
@@ -29,8 +28,8 @@ def _key(key: str) -> str:
     return key if isinstance(key, Raw) or _BARE.fullmatch(key) else _text(key)
 
 
-def _text(value: str) -> str:
-    """Return a basic string: JSON's escapes are TOML's, but for DEL."""
+def _text(value: str | bool) -> str:
+    """Return a truth value or basic string: JSON's escapes are TOML's, but for DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -38,14 +37,10 @@ def _value(value: object) -> str:
     match value:
         case Raw():
             return str(value)
-        case bool():
-            return "true" if value else "false"
-        case str():
+        case bool() | str():
             return _text(value)
-        case int():
+        case int() | float():
             return str(value)
-        case float():
-            return repr(value) if math.isfinite(value) else str(value)
         case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
         case dict():

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from fedmpi.heterogeneity.distances import Measure, WalkOptions, divergence, heterogeneity, spread
-from fedmpi.heterogeneity.linked import similarity_histograms
+from fedmpi.heterogeneity.distances import (
+    Measure,
+    WalkOptions,
+    divergence,
+    heterogeneity,
+    similarity_histograms,
+    spread,
+)
 from fedmpi.heterogeneity.pairs import Pairs
 from fedmpi.heterogeneity.walks import embed
 
@@ -87,7 +93,7 @@ def test_similarity_of_attributes_falls_into_its_bin(packed, labelled):
 def test_histograms_do_not_depend_on_how_many_graphs_are_built_at_once(packed, labelled, monkeypatch):
     raw = labelled(packed(PATH, PATH, PATH), [0, 0, 1, 2, 2, 2, 0, 1, 2])
     whole = similarity_histograms(raw)
-    monkeypatch.setattr("fedmpi.heterogeneity.linked._NODES_AT_ONCE", 2)
+    monkeypatch.setattr("fedmpi.heterogeneity.distances._NODES_AT_ONCE", 2)
     assert (similarity_histograms(raw) == whole).all()
 
 

@@ -1,12 +1,11 @@
-"""Table 1: properties of graphs, their random counterparts, and the paired test."""
+"""Table 1: properties of graphs, their random counterparts, and the paired test; Table 5: sizes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fedmpi.heterogeneity.properties import compare, measure
-from fedmpi.heterogeneity.random_graphs import random_counterparts
+from fedmpi.heterogeneity.properties import compare, measure, random_counterparts, statistics
 from fedmpi.heterogeneity.structure import adjacency
 
 TRIANGLE = (3, [(0, 1), (1, 2), (0, 2)])
@@ -92,3 +91,25 @@ def test_table_1_of_imdb_binary(real):
     assert f"{ours['kurtosis'].real:.4f}" == "10.3672"
     assert f"{ours['clustering'].real:.4f}" == "0.9471"
     assert f"{ours['path_length'].real:.2f}" == "1.48"
+
+
+def test_an_edge_counts_once(packed, labelled):
+    found = statistics(labelled(packed((3, [(0, 1), (1, 2)]), (1, [])), [0, 1, 0, 1]))
+    assert (found.graphs, found.nodes, found.edges, found.classes) == (2, 2.0, 1.0, 1)
+    assert (found.features, found.feature_width) == ("labels", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("MUTAG", "188 17.93 19.79 2 labels 7"),
+        ("COX2", "467 41.22 43.45 2 labels 35"),
+        ("DHFR", "756 42.43 44.54 2 labels 53"),  # Table 5 prints COX2's 467 graphs
+        ("IMDB-BINARY", "1000 19.77 96.53 2 degree 136"),
+        ("IMDB-MULTI", "1500 13.00 65.94 3 degree 89"),
+    ],
+)
+def test_table_5(real, name, line):
+    found = statistics(real(name))
+    averages = f"{found.nodes:.2f} {found.edges:.2f}"
+    assert f"{found.graphs} {averages} {found.classes} {found.features} {found.feature_width}" == line

@@ -1,5 +1,6 @@
 """Plans in numbers worked out by hand."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -159,14 +160,6 @@ def test_gpus_are_asked_for_where_cases_want_them(make):
     assert batch.gpus == 4  # no more than ranks
 
 
-def test_complete_cases_are_not_planned(fedmpi, tiny_suite, tmp_path, system):
-    fedmpi("run", tiny_suite, "--out", "runs", "--case", "fedprox")
-    items = survey(read(tiny_suite), tmp_path / "runs")
-    made = plan.make(items, systems.load(str(system)), estimate.Paces(items), plan.Wishes())
-    assert [item.name for item in made.batches[0].items] == ["fedavg", "self-train"]
-    assert (made.done, made.total) == (1, 3)
-
-
 def test_an_unknown_dataset_has_no_estimate_and_asks_for_the_longest_time(make):
     (batch,) = make(suite_on("OTHER")).batches
     assert math.isnan(batch.estimates[0].seconds)
@@ -211,24 +204,16 @@ def test_a_measured_pace_is_scaled_by_the_busiest_ranks_clients(here):
     assert estimate.Paces([item]).estimate(item, 4, model) == Estimate(7.0 + 60 * 0.5 / 3, "record")
 
 
-def test_a_pilot_that_differs_in_seed_rounds_checkpoints_and_link_is_a_like_case(
-    fedmpi, tiny_suite, tmp_path
-):
+def test_a_pilot_that_differs_in_seed_rounds_checkpoints_and_link_is_a_like_case(fedmpi, tiny_suite, system):
+    command = ("jobs", "plan", tiny_suite, "--system", system)
+    assert "Estimated from records: 0 of 3 cases." in fedmpi(*command).stdout
     changes = ("seed=9", "rounds=3", "checkpoint_seconds=5", "link.megabits=10")
     settings = [word for change in changes for word in ("--set", change)]
     fedmpi("run", tiny_suite, "--out", "earlier", *settings, "--case", "fedavg")
-    items = survey(read(tiny_suite), tmp_path / "new")
-    origins = [
-        estimate.Paces(items, [tmp_path / "earlier"]).estimate(i, 1, systems.Model()).origin for i in items
-    ]
-    assert origins == ["like ones", "model", "model"]
-
-
-def test_the_plan_says_how_many_cases_are_estimated_from_records(fedmpi, tiny_suite, system):
-    command = ("jobs", "plan", tiny_suite, "--system", system)
-    assert "Estimated from records: 0 of 3 cases." in fedmpi(*command).stdout
-    fedmpi("run", tiny_suite, "--out", "earlier", "--set", "rounds=3", "--case", "fedavg")
-    assert "Estimated from records: 1 of 3 cases." in fedmpi(*command, "--records", "earlier").stdout
+    command = (*command, "--records", "earlier")
+    assert "Estimated from records: 1 of 3 cases." in fedmpi(*command).stdout
+    (batch,) = json.loads(fedmpi(*command, "--json").stdout)
+    assert [case["origin"] for case in batch["cases"]] == ["like ones", "model", "model"]
 
 
 def test_a_folder_without_records_is_refused(fedmpi, tiny_suite, system):

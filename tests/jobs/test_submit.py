@@ -3,13 +3,10 @@
 import gc
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 from fedmpi.jobs import slurm
-from fedmpi.jobs.slurm import Task
-from fedmpi.jobs.status import last_error
 from fedmpi.jobs.submission import earlier
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.record import RunRecord
@@ -102,11 +99,6 @@ def test_a_named_transient_error_is_waited_out_and_nothing_submitted_twice(
     fake.answer("squeue", queued)
     assert submit().returncode == 0
     assert [job.number for job in earlier(root(tmp_path))[0].jobs] == numbers
-
-
-def test_errors_that_pass_are_told_from_refusals():
-    assert slurm.is_transient("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying")
-    assert not slurm.is_transient("sbatch: error: Batch job submission failed: Invalid account")
 
 
 def test_without_slurm_the_way_out_is_named(fedmpi, tiny_suite, system, monkeypatch, tmp_path):
@@ -248,6 +240,8 @@ FAILED = "FAILED|NonZeroExitCode"
         ("NODE_FAIL|None", "", ("failed", "its node failed")),
         ("OUT_OF_MEMORY|OutOfMemory", "", ("failed", MEMORY)),
         (FAILED, "fedmpi: cannot write in /x", ("failed", "cannot write in /x")),
+        ("NODE_FAIL|None", "fedmpi: stopped by a signal after round 2\n--- job 5_0, attempt 2\nsomething",
+         ("failed", "its node failed")),  # what an earlier attempt said is over
         ("CANCELLED|None", "", ("failed", "cancelled")),
         (FAILED, "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.0", ("failed", MEMORY)),
         (FAILED, "slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. Some of the step tasks have been OOM "
@@ -288,15 +282,3 @@ def test_accounting_is_asked_where_the_controller_has_forgotten(submit, fake, fe
     submit()
     fake.answer("sacct", 'echo "101_0|OUT_OF_MEMORY|0:125"')
     assert facts_of(fedmpi, "fedavg")[1].startswith("killed for memory")
-
-
-def test_what_an_earlier_attempt_said_is_over(tmp_path):
-    log = tmp_path / "log.txt"
-    log.write_text("fedmpi: stopped by a signal after round 2\n--- job 5_0, attempt 2\nsomething\n")
-    assert last_error(log) == ""
-    assert last_error(Path("missing")) == ""
-
-
-def test_active_states():
-    assert Task("1", 0, "RUNNING").active and Task("1", 0, "REQUEUED").active
-    assert not Task("1", 0, "COMPLETED").active and not Task("1", 0, "NODE_FAIL").active

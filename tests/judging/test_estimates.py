@@ -5,8 +5,7 @@ import math
 import pytest
 from scipy.special import stdtrit
 
-from fedmpi.judging.estimates import Estimate, estimate
-from fedmpi.judging.families import corrected, holm
+from fedmpi.judging.estimates import Estimate, corrected, estimate, holm
 
 
 @pytest.mark.parametrize(

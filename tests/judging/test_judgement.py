@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -11,68 +12,44 @@ def within(value, error, count=5, margin=0.02):
     return Question(Estimate(value, error, count, count - 1), -margin, margin)
 
 
+DOUBTFUL = within(0.046, 0.01)
+"""t = 2.6 beyond the margin with 4 degrees of freedom: p = 0.031 alone, 0.063 as one of two."""
+IDLE = (Question(None, -0.02, 0.02), within(0.0, math.nan, count=1))
+LEAD = Estimate(0.05, 0.01, 5, 4)
+
+
 @pytest.mark.parametrize(
-    ("question", "answer"),
+    ("questions", "answers"),
     [
-        (within(0.001, 0.002), "**confirmed**"),
-        (within(0.1, 0.01), "**refuted**"),
-        (within(-0.1, 0.01), "**refuted**"),
-        (within(0.03, 0.02), "undecided at 5 seeds, about 56 needed"),
-        (within(0.3, math.nan, count=1), "undecided at 1 seed, at least 3 needed"),
-        (Question(None, -0.02, 0.02), "not run"),
+        ([within(0.001, 0.002)], ["**confirmed**"]),
+        ([within(0.1, 0.01)], ["**refuted**"]),
+        ([within(-0.1, 0.01)], ["**refuted**"]),
+        # 0.01 beyond the margin: 0.01 / (0.02 root of 5 / n) reaches Student's t at n = 56.
+        ([within(0.03, 0.02)], ["undecided at 5 seeds, about 56 needed"]),
+        ([within(0.3, math.nan, count=1)], ["undecided at 1 seed, at least 3 needed"]),
+        ([Question(None, -0.02, 0.02)], ["not run"]),
+        ([Question(LEAD, 0.01, math.inf)], ["**confirmed**"]),
+        ([Question(LEAD, 0.09, math.inf)], ["**refuted**"]),
+        ([DOUBTFUL], ["**refuted**"]),
+        ([DOUBTFUL] * 2, ["undecided at 5 seeds, about 6 needed (alone: refuted)"] * 2),
+        ([DOUBTFUL, *IDLE], ["**refuted**", "not run", "undecided at 1 seed, at least 3 needed"]),
+        (
+            [within(0.2, 0.01), *[within(0.03, 0.02)] * 2],
+            ["**refuted**", *["undecided at 5 seeds, about 80 needed"] * 2],
+        ),
+        # Methods that share their seeds are no substitute for these.
+        ([Question(Estimate(0.001, 0.002, 2, 7), -0.02, 0.02)], ["undecided at 2 seeds, about 3 needed"]),
+        ([Question(Estimate(0.001, 0.002, 3, 7), -0.02, 0.02)], ["**confirmed**"]),
+        ([replace(within(0.1, 0.01), unpublished="dropout")], ["**not reached at these settings**"]),
+        ([replace(within(0.001, 0.002), unpublished="dropout")], ["**confirmed**"]),
     ],
 )
-def test_a_question_alone(question, answer):
-    assert str(judge([question])[0]) == answer
-
-
-def test_a_question_with_one_limit():
-    lead = Estimate(0.05, 0.01, 5, 4)
-    high, low = judge([Question(lead, 0.01, math.inf)]), judge([Question(lead, 0.09, math.inf)])
-    assert (str(high[0]), str(low[0])) == ("**confirmed**", "**refuted**")
-
-
-def test_the_correction_takes_back_what_chance_could_have_done():
-    # t = 2.6 beyond the margin with 4 degrees of freedom: p = 0.031 alone, 0.063 as one of two.
-    doubtful = within(0.046, 0.01)
-    assert str(judge([doubtful])[0]) == "**refuted**"
-    assert [str(answer) for answer in judge([doubtful, doubtful])] == [
-        "undecided at 5 seeds, about 6 needed (alone: refuted)"
-    ] * 2
-
-
-def test_what_cannot_be_decided_does_not_count_in_the_correction():
-    idle = [Question(None, -0.02, 0.02), within(0.0, math.nan, count=1)]
-    assert str(judge([within(0.046, 0.01), *idle])[0]) == "**refuted**"
-
-
-def test_a_clear_case_survives_the_doubtful_ones():
-    found = judge([within(0.2, 0.01), within(0.03, 0.02), within(0.03, 0.02)])
-    assert [str(answer) for answer in found] == [
-        "**refuted**",
-        *["undecided at 5 seeds, about 80 needed"] * 2,
-    ]
-
-
-def test_two_seeds_decide_nothing_however_many_methods_share_them():
-    pooled = Estimate(0.001, 0.002, 2, 7)
-    (found,) = judge([Question(pooled, -0.02, 0.02)])
-    assert str(found) == "undecided at 2 seeds, about 3 needed"
-    (found,) = judge([Question(Estimate(0.001, 0.002, 3, 7), -0.02, 0.02)])
-    assert str(found) == "**confirmed**"
-
-
-def test_what_rests_on_settings_that_are_not_published_is_not_refuted():
-    found = judge([Question(Estimate(0.1, 0.01, 5, 4), -0.02, 0.02, "dropout")])
-    assert str(found[0]) == "**not reached at these settings**"
-    (found,) = judge([Question(Estimate(0.001, 0.002, 5, 4), -0.02, 0.02, "dropout")])
-    assert str(found) == "**confirmed**"
+def test_questions_are_judged_as_a_family(questions, answers):
+    assert list(map(str, judge(questions))) == answers
 
 
 def test_the_seeds_that_it_takes_decide_and_one_fewer_does_not():
-    # 0.01 beyond the margin: 0.01 / (0.02 root of 5 / n) reaches Student's t at n = 56.
     one = Estimate(0.03, 0.02, 5, 4)
-    assert judge([Question(one, -0.02, 0.02)])[0].needed == "about 56 needed"
     later = [judge([Question(one.after(count), -0.02, 0.02)])[0].corrected for count in (55, 56)]
     assert later == ["undecided at 55 seeds", "refuted"]
 

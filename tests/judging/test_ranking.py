@@ -18,16 +18,13 @@ def test_the_critical_difference_is_that_of_demsars_table():
     assert ranking(three).critical_difference == pytest.approx(2.343 * np.sqrt(3 * 4 / (6 * 14)), abs=1e-3)
 
 
-def test_friedmans_test_is_that_of_scipy():
+def test_friedmans_test_is_that_of_scipy_and_1_where_all_tie():
     from scipy.stats import friedmanchisquare
 
     found = ranking(RANKS)
     assert found.average.tolist() == pytest.approx(RANKS.mean(axis=0).tolist())
     assert found.p == pytest.approx(friedmanchisquare(*RANKS.T).pvalue)
     assert found.datasets == 6
-
-
-def test_algorithms_that_tie_everywhere_are_alike():
     assert ranking(np.full((3, 4), 2.5)).p == 1.0
 
 

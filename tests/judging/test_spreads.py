@@ -12,13 +12,19 @@ def spread(value, std, count):
     return Estimate(value, std / math.sqrt(count), count, count - 1)
 
 
-def test_a_mean_has_the_usual_standard_error_and_students_interval():
-    found = estimate(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert (found.mean, found.count, found.freedom) == (3.0, 5, 4)
-    assert found.error == pytest.approx(math.sqrt(2.5 / 5))
-    # t(0.975, 4) = 2.776
-    assert str(found) == "3.0000 ± 1.9632"
-    assert found.std == pytest.approx(math.sqrt(2.5))
+@pytest.mark.parametrize(
+    ("values", "std", "text"),
+    [
+        ([1.0, 2.0, 3.0, 4.0, 5.0], math.sqrt(2.5), "3.0000 ± 1.9632"),  # t(0.975, 4) = 2.776
+        # Sum of squares of 0 to 11 around 5.5: 143; 143 / 11 = 13; t(0.975, 11) = 2.201.
+        (range(12), math.sqrt(13), "5.5000 ± 2.2909"),
+    ],
+)
+def test_a_mean_has_the_usual_standard_error_and_students_interval(values, std, text):
+    found = estimate(values)
+    assert (found.count, found.freedom) == (len(values), len(values) - 1)
+    assert found.error == pytest.approx(std / math.sqrt(len(values)))
+    assert (found.std, str(found)) == (pytest.approx(std), text)
 
 
 def test_one_repetition_has_no_interval():
@@ -33,13 +39,6 @@ def test_a_figure_in_steps_gets_its_error_from_every_resample():
     found = bootstrap(np.array([[-1.0], [1.0]]), lambda gains: (gains >= 0).mean(axis=-1))
     assert found.mean == 1.0
     assert found.error == pytest.approx(math.sqrt(3 / 8))
-
-
-def test_a_mean_of_many_repetitions_is_plain_too():
-    # Sum of squares of 0 to 11 around 5.5: 143; 143 / 11 = 13; t(0.975, 11) = 2.201.
-    found = estimate(np.arange(12.0))
-    assert (found.mean, found.freedom, found.std) == (5.5, 11, pytest.approx(math.sqrt(13)))
-    assert str(found) == "5.5000 ± 2.2909"
 
 
 def test_many_repetitions_of_a_minimum_are_resampled_the_same_way_every_time():
@@ -111,11 +110,8 @@ def test_pooled_errors_come_from_all_and_identical_runs_count_once():
     assert [one and round(one.error, 6) for one in found] == [0.127475, 0.127475, 0.127475, 0.254951, None]
 
 
-def test_methods_that_deviate_differently_keep_their_own():
+def test_methods_that_deviate_differently_or_not_at_all_keep_their_own():
     quiet, loud = spread(0.1, 0.02, 5), spread(0.2, 0.3, 5)
     assert bartlett([quiet, loud]) < 0.001
     assert pool([quiet, loud, None]) == [quiet, loud, None]
-
-
-def test_nothing_to_pool_leaves_what_there_is():
     assert pool([None, single := Estimate(0.3, math.nan, 1, 0)]) == [None, single]

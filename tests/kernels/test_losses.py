@@ -12,7 +12,7 @@ from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives import contrast
-from fedmpi.objectives.information import jensen_shannon
+from fedmpi.objectives.contrast import jensen_shannon
 from fedmpi.objectives.unsupervised import InfoGraphNetwork
 
 SIZES = np.array([3, 1, 40, 7, 100])

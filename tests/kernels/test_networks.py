@@ -15,12 +15,6 @@ from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.graphs.refinement.channels import channel_batch
 from fedmpi.graphs.refinement.quotient import quotient
-from fedmpi.graphs.refinement.weighted import (
-    attention_quotient,
-    mean_quotient,
-    message_quotient,
-    normalised_quotient,
-)
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import MODELS, FedStarOptions
@@ -33,20 +27,12 @@ NORMALISED = {"labelled": 1e-5, "attributed": 1e-5, "cliques": 1e-3}
 """Nodes of a clique are nearly equal, and what normalisation makes of the rest is mostly rounding: there torch's
 own passes are up to 5e-4 from double precision, the compiled ones 8e-5."""
 
-PREPARED = {
-    "gin": quotient,
-    "fedstar": lambda graphs: channel_batch(graphs, 3),
-    "gcn": normalised_quotient,
-    "gat": attention_quotient,
-    "sage": mean_quotient,
-    "sgc": normalised_quotient,
-    "mpnn": message_quotient,
-}
+KINDS = ("gin", "fedstar", "gcn", "gat", "sage", "sgc", "mpnn")
 SIZES = ({"hidden": 20}, {"hidden": 128}, {"layers": 1}, {"layers": 5})
 OTHERS = {
     "gin": ({"hidden": 1},),
     "fedstar": ({"hidden": 1}, {"walks": 3, "degrees": 2}),
-    **dict.fromkeys(("gcn", "gat", "sage", "sgc", "mpnn"), ({"pooling": "sum"},)),
+    **dict.fromkeys(KINDS[2:], ({"pooling": "sum"},)),
 }
 CHOSEN = np.array([7, 2, 9, 9, 0])
 
@@ -69,7 +55,7 @@ def directed(labelled):
     ("kind", "graphs", "dropout"),
     [
         (kind, graphs, dropout)
-        for kind, graphs, dropout in product(PREPARED, (*GRAPHS, "directed"), (0.0, 0.25, 0.3, 0.5))
+        for kind, graphs, dropout in product(KINDS, (*GRAPHS, "directed"), (0.0, 0.25, 0.3, 0.5))
         if dropout != 0.25 or kind in ("gin", "fedstar")
     ],
 )
@@ -79,7 +65,7 @@ def test_equals_torch_geometric(equals_reference, kind, graphs, dropout, request
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [(kind, each) for kind in PREPARED for each in (*SIZES, *OTHERS[kind])]
+    ("kind", "size"), [(kind, each) for kind in KINDS for each in (*SIZES, *OTHERS[kind])]
 )
 def test_any_width_depth_and_pooling(equals_reference, kind, size, cliques):
     options = MODELS[kind](**size)
@@ -87,11 +73,10 @@ def test_any_width_depth_and_pooling(equals_reference, kind, size, cliques):
 
 
 @pytest.mark.parametrize("graphs", GRAPHS)
-@pytest.mark.parametrize("kind", PREPARED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_taken_from_more_graphs(equals_reference, kind, graphs, request):
     options = MODELS[kind]()
-    everything = fitting(options, request.getfixturevalue(graphs))
-    equals_reference(options, everything.take(CHOSEN), PREPARED[kind](everything).take(CHOSEN))
+    equals_reference(options, fitting(options, request.getfixturevalue(graphs)), chosen=CHOSEN)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -106,8 +91,7 @@ def test_normalised_rows(equals_reference, graphs, hidden, norm, request):
 @pytest.mark.parametrize("graphs", ["labelled", "cliques"])
 def test_a_normalised_batch_taken_from_more_graphs(equals_reference, graphs, norm, request):
     everything = request.getfixturevalue(graphs)
-    batch = quotient(everything).take(CHOSEN)
-    equals_reference(MODELS["gin"](norm=norm), everything.take(CHOSEN), batch, NORMALISED[graphs])
+    equals_reference(MODELS["gin"](norm=norm), everything, CHOSEN, NORMALISED[graphs])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +119,7 @@ def test_graphs_without_nodes_and_with_one_class(equals_reference, kind, labelle
         equals_reference(options, fitting(options, graphs))
 
 
-@pytest.mark.parametrize("kind", ["gcn", "gat", "sage", "sgc", "mpnn"])
+@pytest.mark.parametrize("kind", KINDS[2:])
 def test_nodes_without_neighbours(equals_reference, kind):
     alone = Topology(np.array([0, 1, 3]), np.array([0, 0, 1, 2]), np.array([2, 1]))
     graphs = GraphSet(alone, np.eye(3, dtype=np.float32), np.arange(3), np.array([0, 1]))
@@ -164,7 +148,7 @@ def test_edges_from_a_node_to_itself_and_twice_the_same(equals_reference, kind):
     odd = Topology(np.array([0, 3, 5]), pointers([len(line) for line in lines]), np.concatenate(lines))
     graphs = GraphSet(odd, np.eye(2, dtype=np.float32), np.array([0, 0, 1, 0, 0]), np.array([0, 1]))
     equals_reference(MODELS[kind](dropout=0.0), graphs)
-    assert kind == "gin" or PREPARED[kind](graphs).sizes == (2, 5, 10)
+    assert compiled(MODELS[kind](), graphs)[1].prepare(graphs).sizes == (2, 5, 10)
 
 
 @pytest.fixture(params=["labelled", "cliques"])
@@ -182,7 +166,7 @@ def test_messages_read_the_attributes_of_edges(equals_reference, dropout, bonded
 
 
 def test_messages_of_a_batch_taken_from_more_graphs_with_attributes(equals_reference, bonded):
-    equals_reference(MODELS["mpnn"](), bonded.take(CHOSEN), message_quotient(bonded).take(CHOSEN))
+    equals_reference(MODELS["mpnn"](), bonded, chosen=CHOSEN)
 
 
 @pytest.mark.parametrize("heads", [1, 4, 16])
@@ -190,7 +174,7 @@ def test_any_number_of_heads(equals_reference, heads, labelled):
     equals_reference(MODELS["gat"](hidden=48, heads=heads, slope=0.1), labelled)
 
 
-EVERY = [*(MODELS[kind]() for kind in PREPARED), *(MODELS["gin"](norm=norm) for norm in NORMS)]
+EVERY = [*(MODELS[kind]() for kind in KINDS), *(MODELS["gin"](norm=norm) for norm in NORMS)]
 
 
 @pytest.mark.parametrize("options", EVERY)

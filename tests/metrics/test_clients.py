@@ -6,24 +6,12 @@ import pytest
 from fedmpi.metrics import clients
 
 
-def test_mean_and_worst_leave_out_clients_without_a_value():
-    values = np.array([0.75, np.nan, 0.25])
-    assert clients.mean(values) == 0.5
-    assert clients.worst(values) == (2, 0.25)
-
-
 @pytest.mark.parametrize(
     ("count", "expected"),
     [(1, 1.0), (10, 1.0), (11, 1.5), (20, 1.5), (21, 2.0)],
 )
 def test_lowest_decile_is_the_mean_of_the_worst_tenth_rounded_up(count, expected):
     assert clients.lowest_decile(np.arange(count, 0, -1.0)) == expected
-
-
-def test_no_values():
-    nothing = np.array([np.nan])
-    assert math.isnan(clients.mean(nothing)) and math.isnan(clients.lowest_decile(nothing))
-    assert clients.worst(nothing)[0] == -1
 
 
 def test_spread_over_seeds_of_opposite_clients():
@@ -52,7 +40,10 @@ def test_mean_over_the_clients_evaluated_in_each_round():
     assert clients.mean_by_round(np.array([1.5, 2.0])).tolist() == [1.5, 2.0]
 
 
-def test_the_worst_of_errors_are_the_highest():
-    errors = np.array([3.0, np.nan, 1.0])
-    assert clients.worst(errors, sign=-1) == (0, 3.0)
+def test_mean_and_worst_leave_out_clients_without_a_value():
+    values, errors, nothing = np.array([0.75, np.nan, 0.25]), np.array([3.0, np.nan, 1.0]), np.array([np.nan])
+    assert (clients.mean(values), clients.worst(values)) == (0.5, (2, 0.25))
+    assert clients.worst(errors, sign=-1) == (0, 3.0)  # the worst of errors are the highest
     assert clients.lowest_decile(np.arange(11.0), sign=-1) == 9.5
+    assert math.isnan(clients.mean(nothing)) and math.isnan(clients.lowest_decile(nothing))
+    assert clients.worst(nothing)[0] == -1

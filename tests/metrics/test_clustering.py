@@ -25,18 +25,10 @@ def singletons(counts, alone):
         ([2053, 2057], [[0]], 50.07, 33.41),  # NCI1
         ([663, 450], [[0, 1]], 59.39, 37.26),  # PROTEINS
     ],
-    ids=["ENZYMES", "DHFR", "NCI1", "PROTEINS"],
 )
 def test_the_published_rows_of_one_large_cluster(counts, alone, accuracy, macro_f1):
     found = agreement(*singletons(counts, alone))
     assert (round(100 * found.accuracy, 2), round(100 * found.macro_f1, 2)) == (accuracy, macro_f1)
-
-
-def test_four_right_singletons_of_five():
-    found = agreement(*singletons([100] * 6, [[0], [100], [200], [300], [400]]))
-    assert round(100 * found.accuracy, 2) == 17.5
-    found = agreement(*singletons([100] * 6, [[1], [0], [200], [300], [400]]))
-    assert round(100 * found.accuracy, 2) == 17.33
 
 
 @pytest.mark.parametrize("counts", [[663, 450], [100] * 6, [7, 0, 3]])
@@ -44,10 +36,6 @@ def test_one_cluster_scores_what_its_agreement_is(counts):
     labels = np.repeat(np.arange(len(counts)), counts)
     found, wanted = one_cluster(np.array(counts)), agreement(labels, np.zeros_like(labels))
     assert (found.accuracy, found.macro_f1) == pytest.approx((wanted.accuracy, wanted.macro_f1))
-
-
-def test_clusters_are_matched_to_classes():
-    assert agreement(np.array([0, 0, 1, 1, 2]), np.array([2, 2, 0, 0, 1])).accuracy == 1.0
 
 
 def test_macro_f1_is_scikit_learns_after_the_matching():
@@ -61,13 +49,8 @@ def test_well_separated_vectors_are_found_whatever_the_seed():
     labels = np.repeat([0, 1, 2], 40)
     vectors = (100 * np.eye(3)[labels] + rng.normal(size=(120, 3))).astype(np.float32)
     assert [score(vectors, labels, seed).accuracy for seed in (0, 1)] == [1.0, 1.0]
+    assert score(vectors[:, :2], labels, 5) == score(vectors[:, :2], labels, 5)
     assert probe(vectors, labels, 0) == 1.0
-
-
-def test_the_same_seed_gives_the_same_score():
-    vectors = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
-    labels = np.arange(300) % 3
-    assert score(vectors, labels, 5) == score(vectors, labels, 5)
 
 
 def test_unit_vectors_have_norm_1_and_zeros_stay():

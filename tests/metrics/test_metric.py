@@ -19,31 +19,17 @@ def test_the_documented_table_is_that_of_the_product():
     assert [ranges[row[3]] for row in rows] == [(each.low, each.high) for each in METRICS.values()]
 
 
-def test_percent_and_points_are_for_shares_that_people_read_so():
-    assert (ACCURACY.shown(0.5), ACCURACY.shown(0.01, signed=True), ACCURACY.points) == (
-        "50.00",
-        "+1.00",
-        " points",
-    )
-    assert (RMSE.shown(1.5), RMSE.points, RMSE.heading, ACCURACY.heading) == (
-        "1.5000",
-        "",
-        "RMSE",
-        "accuracy %",
-    )
-
-
-def test_points_are_of_what_lies_between_0_and_1():
-    assert ACCURACY.bounded and not RMSE.bounded and not R2.bounded
-
-
-def test_fields_of_parts_and_of_all_examples():
-    assert (RMSE.field(), RMSE.field("val")) == ("test_rmse", "val_rmse")
-    assert METRICS["clustering_f1"].field("val") == "clustering_f1"
-
-
 def test_a_metric_comes_back_from_json_values():
     plain = RMSE.plain()
     assert (plain["high"], plain["constant"], plain["better"]) == (None, None, "lower")
     assert [Metric.of_plain(each.plain()) for each in METRICS.values()] == list(METRICS.values())
     assert Metric.of_plain(R2.plain()).low == -math.inf
+
+
+def test_percent_and_points_are_for_shares_that_people_read_so():
+    assert (ACCURACY.shown(0.5), ACCURACY.shown(0.01, signed=True)) == ("50.00", "+1.00")
+    assert (ACCURACY.points, ACCURACY.heading, ACCURACY.bounded) == (" points", "accuracy %", True)
+    assert (RMSE.shown(1.5), RMSE.points, RMSE.heading, RMSE.bounded) == ("1.5000", "", "RMSE", False)
+    assert not R2.bounded
+    assert (RMSE.field(), RMSE.field("val")) == ("test_rmse", "val_rmse")
+    assert METRICS["clustering_f1"].field("val") == "clustering_f1"

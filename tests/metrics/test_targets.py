@@ -16,14 +16,7 @@ def test_the_first_round_that_reaches_it_counts_and_is_paid_for():
     assert to_target(ACCURACY, 0.7, COST) == ToTarget(
         rounds=3, seconds=7.0, virtual_seconds=70.0, client_bytes=700, model_flops=18
     )
-
-
-def test_never_reached():
     assert first_round(ACCURACY, 0.71) is None
     assert to_target(ACCURACY, 0.71, COST) is None
-
-
-def test_lower_scores_reach_a_target_from_above():
-    errors = np.array([3.0, np.nan, 2.0, 1.0])
-    assert first_round(errors, 2.0, higher=False) == 2
-    assert first_round(errors, 0.9, higher=False) is None
+    errors = np.array([3.0, np.nan, 2.0, 1.0])  # lower scores reach a target from above
+    assert [first_round(errors, target, higher=False) for target in (2.0, 0.9)] == [2, None]

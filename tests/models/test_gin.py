@@ -1,9 +1,10 @@
 import pytest
 import torch
 
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GinFlops, GraphCounts
+from fedmpi.models.flops import GinFlops
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from tests.models.conftest import dense_flops, step

@@ -7,7 +7,7 @@ import torch
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.mended import Generated, mended
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.models.generator import Generator
+from fedmpi.models.generator import Generator, NeighGenFlops
 from fedmpi.models.neighgen import (
     Draws,
     NeighGen,
@@ -17,7 +17,6 @@ from fedmpi.models.neighgen import (
     no_dropout,
     number_loss,
 )
-from fedmpi.models.neighgen_flops import NeighGenFlops
 
 SETTINGS = Generator(
     hidden_share=0.5,

@@ -8,8 +8,8 @@ import torch
 
 from fedmpi.client.torch_passes import TorchPasses, counts_of
 from fedmpi.datasets.egos import EgoOptions, ego_networks
+from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
 from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import dense
 from fedmpi.models.dropout import DropoutStreams

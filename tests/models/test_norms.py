@@ -8,9 +8,9 @@ from fedmpi.algorithms.fedbn import FedBN
 from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import Topology
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.norms import GraphNorm
 from fedmpi.models.options import GinOptions, Shape

@@ -6,9 +6,9 @@ from fedmpi.algorithms.fedavg import FedAvg
 from fedmpi.algorithms.fedstar import FedStar, FedStarOptions
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.encodings import structure_encoding
+from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.flops import GraphCounts
 from fedmpi.models.networks import build
 from fedmpi.models.options import FedStarOptions as ModelOptions
 from fedmpi.models.options import GinOptions, Shape

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def alone(tmp_path_factory, worker_id):
-    """The suite run in this process: one rank, no launcher; once for all workers."""
+    """A session in this process: one rank, no launcher; once for all workers."""
     if worker_id == "master":
         return run_alone(tmp_path_factory.mktemp("alone"))
     root = tmp_path_factory.getbasetemp().parent / "alone"
@@ -22,11 +22,9 @@ def alone(tmp_path_factory, worker_id):
 
 def run_alone(root):
     from fedmpi.comm.world import World
-    from fedmpi.runs.run import run
-    from fedmpi.runs.signals import StopRequest
-    from tests.mpi.session import Silent, check_residuals_go_with_their_clients, jobs
+    from tests.mpi.session import check_all
+    from tests.plugins import forget
 
-    for job in jobs(root).values():
-        run(job, World(), Silent(), StopRequest())
-    check_residuals_go_with_their_clients(World(), root)
+    check_all(World(), root, "mpich")
+    forget("")  # classes that the checks define
     return root

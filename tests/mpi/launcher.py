@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -44,14 +45,21 @@ class Mpi:
         path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"
         return {**os.environ, "PATH": path, **(OPENMPI if self.name == "openmpi" else MPICH)}
 
-    def start(self, ranks: int, *arguments: object, cwd: Path) -> subprocess.Popen[str]:
+    def start(
+        self,
+        ranks: int,
+        *arguments: object,
+        cwd: Path,
+        output: int | IO[bytes] = subprocess.PIPE,
+        **variables: str,
+    ) -> subprocess.Popen[str]:
         """Start in a process group of its own, so that nothing can be left over."""
         return subprocess.Popen(
             self.command(ranks, *arguments),
             cwd=cwd,
-            env=self.environment(),
+            env={**self.environment(), **variables},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedmpi.datasets import cache
 from fedmpi.datasets.atoms import ATOM_COLUMNS
-from fedmpi.datasets.moleculenet import MOLECULES
+from fedmpi.datasets.families.moleculenet import MOLECULES
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.packed import Topology, pointers
 

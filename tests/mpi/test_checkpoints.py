@@ -1,4 +1,4 @@
-"""Checkpoints whose files come from several ranks: kills between them, and file systems that fail one rank."""
+"""Checkpoints whose files come from several ranks: file systems that fail one of them (kills: test_kill.py)."""
 
 import os
 import subprocess
@@ -7,57 +7,7 @@ import pytest
 
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
-from tests.mpi.launcher import ROOT, find
-from tests.saved import newest
-
-SUITE = """
-name = "saved"
-[case]
-dataset = { name = "synthetic", synthetic = { domains = 3, graphs = 30 } }
-partition = "per-dataset"
-batch_size = 16
-rounds = 5
-seed = 7
-checkpoint_seconds = 0.0
-[matrix]
-case = [{ label = "case", algorithm = ALGORITHM }]
-"""
-SPLITS = '{ name = "gcfl", eps1 = 10.0, eps2 = 0.0, warmup = 1, smallest = 1 }'
-
-
-@pytest.fixture
-def suite(tmp_path):
-    def write(algorithm):
-        path = tmp_path / "saved.toml"
-        path.write_text(SUITE.replace("ALGORITHM", algorithm))
-        return path
-
-    return write
-
-
-@pytest.mark.parametrize(
-    ("rank", "when"),
-    [
-        (1, "before"),  # rank 2's file may be there, rank 1's is not
-        (2, "middle"),  # of its file
-        (1, "after"),  # all files are there and rank 0 does not know
-        (0, "between"),  # the two renames: the newest manifest has no name
-    ],
-)
-def test_a_rank_killed_while_it_saves_costs_that_checkpoint_alone(suite, rank, when, fedmpi, tmp_path):
-    path = suite(SPLITS)
-    script = ROOT / "tests/mpi/killed_saving.py"
-    code, output = find("mpich").run(3, script, path, "torn", rank, when, cwd=tmp_path, timeout=240)
-    assert code != 0, output
-    folder = tmp_path / "torn" / "case"
-    assert load_run(folder).status == "stale"
-    assert fedmpi("run", path, "--out", "torn", "--resume").returncode == 0  # on one rank
-    assert [attempt.first_round for attempt in load_run(folder).attempts] == [0, 2]
-    assert fedmpi("run", path, "--out", "whole").returncode == 0
-    assert differences(tmp_path / "whole" / "case", folder) == []
-    assert newest(folder).meta.rounds == 5
-    assert len(list((folder / "checkpoints").iterdir())) == 6  # two checkpoints of one rank
-
+from tests.mpi.launcher import find
 
 FULL = """
 import resource
@@ -74,10 +24,13 @@ class Full(Algorithm):
 """
 
 
-def test_one_ranks_full_disk_ends_the_job_with_one_line_and_the_run_goes_on_later(suite, fedmpi, tmp_path):
+def test_one_ranks_full_disk_ends_the_job_with_one_line_and_the_run_goes_on_later(
+    tiny_suite, fedmpi, tmp_path
+):
     (tmp_path / "full.py").write_text(FULL)
-    path = suite('"full"')
-    arguments = ["run", path, "--plugin", "full.py", "--set", "kernels=csr", "--out"]
+    settings = ["algorithm=full", "kernels=csr", "checkpoint_seconds=0.0", "batch_size=16", "rounds=5"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    arguments = ["run", tiny_suite, "--plugin", "full.py", *words, "--out"]
     code, output = find("mpich").run(3, "-m", "fedmpi", *arguments, "torn", cwd=tmp_path, timeout=240)
     said = [line for line in output.splitlines() if line.startswith("fedmpi: ")]
     assert code == 1, output
@@ -119,11 +72,11 @@ def launched_apart(mount, path, out):
     ],
 )
 def test_a_folder_that_one_rank_does_not_share_or_cannot_write_is_refused_with_one_line(
-    suite, mount, line, tmp_path
+    tiny_suite, mount, line, tmp_path
 ):
     out = tmp_path / "runs"
     out.mkdir()
-    done = launched_apart(mount.format(out=out), suite('"fedavg"'), out)
+    done = launched_apart(mount.format(out=out), tiny_suite, out)
     assert done.returncode == 2, done.stdout + done.stderr
     said = [text for text in done.stderr.splitlines() if text.startswith("fedmpi: ")]
     assert len(said) == 1

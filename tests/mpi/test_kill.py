@@ -1,36 +1,109 @@
-"""Struck at random moments and resumed on other rank counts, a run ends with the same bits."""
+"""Struck in each case and resumed on other numbers of ranks, runs end with the bits of the undisturbed ones."""
 
-import gc
-import sys
+import random
+import tomllib
 
 import pytest
 
+from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
-from tests.mpi.storm import PLUGINS, storm
+from tests.mpi.storm import PLUGINS, SUITE, Blow, Storm
+from tests.plugins import forget
+from tests.saved import newest
+
+ROUNDS = 8
+METHODS = [
+    Blow("attacked", 3, "one rank"),  # GCFL+
+    Blow("ditto", 2, "all ranks"),
+    Blow("nodes", 1, "launcher"),
+    Blow("links", 2, "one rank", "TERM"),
+    Blow("dropouts", 3, "everything"),  # secure sums
+]
+EXAMPLES = [
+    Blow("sam", 3, "one rank"),
+    Blow("careful", 2, "all ranks"),
+    Blow("partial", 3, "launcher"),
+    Blow("roots", 2, "one rank", "TERM"),
+    Blow("fomo", 3, "everything"),
+    Blow("distil", 2, "one rank"),
+]
+SAVING = [
+    Blow("gcfl", 3, "1", moment="before"),  # rank 2's file may be there, rank 1's is not
+    Blow("krum", 4, "2", moment="middle"),  # of its file
+    Blow("fedcch", 3, "1", moment="after"),  # all files are there and rank 0 does not know
+    Blow("feddyn", 2, "0", moment="between"),  # the two renames: the newest manifest has no name
+]
 
 
 @pytest.fixture
 def forgetting():
     """Forget what the examples define."""
     yield
-    for name in PLUGINS:
-        sys.modules.pop(f"fedmpi_plugin_{name}", None)
-    gc.collect()
+    forget("")
 
 
 @pytest.mark.usefixtures("forgetting")
-@pytest.mark.parametrize(
-    ("algorithm", "ranks", "seed"),
-    [  # seeds of other blows
-        ("gcfl-plus", (3, 2), 14),  # SIGKILL to one rank
-        ("ditto", (2, 1), 20),  # SIGKILL to all ranks
-        ("nodes", (1, 2), 19),  # SIGKILL to the launcher
-        ("links", (2, 1), 16),  # SIGTERM to one rank
-        ("secagg", (2, 1), 3),  # SIGKILL to launcher and ranks
-        *((name, (3, 1), seed) for name, seed in zip(PLUGINS, (14, 20, 19, 16, 3, 14), strict=True)),
-    ],
-)
-def test_kills_change_nothing(algorithm, ranks, seed, fedmpi, tmp_path):
-    counts = storm(find("mpich"), tmp_path, 1, ranks, (algorithm,), seed, rounds=60, alone=fedmpi)
-    assert (counts.identical, counts.lost, counts.processes, counts.problems) == (1, 0, 0, [])
-    assert counts.blows["ranks"] == {str(ranks[0]): 1}
+@pytest.mark.parametrize("blows", [METHODS, EXAMPLES, SAVING], ids=["methods", "examples", "saving"])
+def test_kills_change_nothing(blows, fedmpi, tmp_path):
+    """Each attempt completes the case before, is struck in its own, and the last ends on one rank."""
+    storm = Storm(find("mpich"), tmp_path, [blow.case for blow in blows], rounds=ROUNDS)
+    for blow in blows:
+        storm.strike(blow)
+        assert storm.problems == []
+        struck = load_run(storm.out / blow.case)
+        assert struck.rounds_completed < ROUNDS and len(struck.attempts) == 1
+        assert blow not in SAVING or struck.status == "stale"
+    storm.finish(1, fedmpi)
+    assert storm.problems == []
+    later = [*(blow.ranks for blow in blows[1:]), 1]
+    for blow, ranks in zip(blows, later, strict=True):
+        folder = storm.out / blow.case
+        first, second = load_run(folder).attempts
+        assert (first.ranks, second.ranks) == (blow.ranks, ranks)
+        assert second.first_round > 0
+        if blow in SAVING:
+            assert second.first_round == 2
+            assert newest(folder).meta.rounds == ROUNDS
+            of_each = 2 + max(1, ranks - 1)  # manifest, server's file, those of ranks with clients
+            assert len(list((folder / "checkpoints").iterdir())) == 2 * of_each
+
+
+BLOWS = (
+    ("KILL", "launcher"), ("KILL", "one rank"), ("KILL", "all ranks"), ("KILL", "everything"),
+    ("TERM", "launcher"), ("TERM", "one rank"), ("INT", "launcher"), ("INT", "all ranks"),
+    ("USR1", "launcher"), ("USR1", "one rank"),
+)  # fmt: skip
+"""Signals and whom they hit; half of all blows are SIGKILL."""
+
+MOMENTS = ("loading", "round", "round", "round")
+"""While an attempt holds the lock and has computed no round; after a random round."""
+
+CHECKPOINTS = ("0.0", "0.3", "30.0")
+"""Seconds between checkpoints: after each round, now and then, never by the clock."""
+
+IN_A_STORM = 20
+
+
+def pytest_generate_tests(metafunc):
+    """Make as many storms as ``--kills N`` asks for; none without."""
+    if "seed" in metafunc.fixturenames:
+        kills = metafunc.config.getoption("--kills")
+        metafunc.parametrize("seed", range(-(-kills // IN_A_STORM)))
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_kills_at_random_moments_change_nothing(seed, fedmpi, tmp_path):
+    """Under each MPI in turn, four cases that are killed again and again."""
+    chance = random.Random(seed)
+    cases = [
+        case["label"] for case in tomllib.loads(SUITE.read_text())["matrix"]["case"] if "rounds" not in case
+    ]
+    chosen, seconds = chance.sample([*cases, *PLUGINS], 4), chance.choice(CHECKPOINTS)
+    storm = Storm(find(("mpich", "openmpi")[seed % 2]), tmp_path, chosen, 60, seconds, chance)
+    for number in range(IN_A_STORM):
+        if case := storm.current():
+            signal, victim = chance.choice(BLOWS)
+            moment = chance.choice(MOMENTS if "rank" in victim else ("start-up", *MOMENTS))
+            storm.strike(Blow(case, 1 + number % 4, victim, signal, moment))
+    storm.finish(2, fedmpi)
+    assert storm.problems == []

@@ -4,22 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.client.unsupervised import UnsupervisedPasses
-from fedmpi.client.view_batches import CompiledBatches, TorchBatches
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
-from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.colours import ColouredGraphs
-from fedmpi.graphs.views import ViewedGraphs
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinEncoderOptions, Shape
-from fedmpi.objectives import unsupervised
-from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.options import (
     FclgNodesOptions,
     FclgOptions,
@@ -28,6 +19,7 @@ from fedmpi.objectives.options import (
     IntraMseOptions,
     IntraOptions,
 )
+from tests.objectives.made import STREAMS, passes_of, viewed
 
 OBJECTIVES = [
     InfoGraphOptions(),
@@ -43,25 +35,7 @@ GIN = GinEncoderOptions(hidden=16, layers=3)
 
 @pytest.fixture(scope="module")
 def graphs():
-    raw = generate(SyntheticOptions(graphs=40), 1)
-    return ViewedGraphs(
-        build_features(raw, np.arange(40), "original"), diffuse(raw.topology, DiffusionOptions())
-    )
-
-
-def passes(options, graphs, kernels):
-    shape = Shape(graphs.graphs.feature_rows.shape[1], 2)
-    model = FlatModel(unsupervised.network_of(options, GIN, shape))
-    model.parameters.copy_(model.initialise(1, 0))
-    objective, flops = options.make(), ObjectiveFlops(options, GIN, shape)
-    by_epoch = not options.keeps_last_round
-    if kernels == "csr":
-        batches, network = TorchBatches(graphs, graphs, objective, flops), None
-    else:
-        encoder = FastEncoder(GIN, model, (Scratch(), Scratch()))
-        batches = CompiledBatches(graphs, graphs, objective, flops, encoder)
-        network = unsupervised.Network.compiled(model, encoder, Scratch())
-    return model, UnsupervisedPasses(batches, model, objective, flops, by_epoch=by_epoch, network=network)
+    return viewed(40)
 
 
 def moved(model, number):
@@ -73,14 +47,15 @@ def moved(model, number):
 
 def two_epochs(options, graphs, kernels):
     """Return losses, gradients and counted work of four steps, and the vectors in evaluation."""
-    model, ours = passes(options, graphs, kernels)
+    ours = passes_of(options, GIN, graphs, kernels)
+    model = ours.model
     last = model.parameters.clone()
     moved(model, 9)
     ours.begin_round(last if options.keeps_last_round else None)
     found = []
     for epoch in range(2):
         for number, chosen in enumerate((np.array([3, 1, 17, 4, 30, 39]), None)):
-            done = ours.step(ours.batch(chosen), DropoutStreams(1, 0, 0, 0))
+            done = ours.step(ours.batch(chosen), STREAMS)
             found.append((done.outcome.mean_loss, model.gradient.numpy().copy(), done))
             moved(model, 2 * epoch + number)
         ours.end_epoch()
@@ -116,7 +91,8 @@ def test_flops_of_a_hand_counted_step():
 @pytest.mark.parametrize("kernels", ["csr", "compiled"])
 @pytest.mark.parametrize("options", [FclgOptions(), FclgNodesOptions()], ids=lambda each: each.name)
 def test_the_third_epoch_contrasts_with_the_end_of_the_second(graphs, options, kernels):
-    model, ours = passes(options, graphs, kernels)
+    ours = passes_of(options, GIN, graphs, kernels)
+    model = ours.model
     received = model.parameters.clone()
     ours.begin_round(None)
     for epoch in range(2):
@@ -124,25 +100,26 @@ def test_the_third_epoch_contrasts_with_the_end_of_the_second(graphs, options, k
         ours.end_epoch()
     previous = model.parameters.clone()
     moved(model, 7)
-    found = ours.step(ours.batch(None), DropoutStreams(1, 0, 0, 0)).outcome.mean_loss
+    found = ours.step(ours.batch(None), STREAMS).outcome.mean_loss
     # The same copies, kept by hand: a run whose one earlier epoch ended where the second did.
     model.parameters.copy_(received)
     ours.begin_round(None)
     model.parameters.copy_(previous)
     ours.end_epoch()
     moved(model, 7)
-    assert ours.step(ours.batch(None), DropoutStreams(1, 0, 0, 0)).outcome.mean_loss == found
+    assert ours.step(ours.batch(None), STREAMS).outcome.mean_loss == found
 
 
 @pytest.mark.parametrize("kernels", ["csr", "compiled"])
 def test_frozen_copies_say_the_same_of_a_graph_alone_and_in_a_batch(graphs, kernels):
     objective = FclgOptions().make()
-    model, ours = passes(FclgOptions(), graphs, kernels)
+    ours = passes_of(FclgOptions(), GIN, graphs, kernels)
+    model, network = ours.model, ours.network
     moved(model, 3)
-    before, network = model.parameters.clone(), ours._network
+    before = model.parameters.clone()
     with torch.no_grad():
-        (whole,) = (objective.contrasted(network, part) for part in ours._batches.train_parts)
-        _, single = passes(FclgOptions(), graphs.take(np.array([11])), kernels)
-        (alone,) = (objective.contrasted(network, part) for part in single._batches.train_parts)
+        (whole,) = (objective.contrasted(network, part) for part in ours.batches.train_parts)
+        single = passes_of(FclgOptions(), GIN, graphs.take(np.array([11])), kernels)
+        (alone,) = (objective.contrasted(network, part) for part in single.batches.train_parts)
     assert torch.allclose(whole[11], alone[0], rtol=1e-4, atol=1e-5)
     assert torch.equal(model.parameters, before)  # running statistics among them

@@ -1,11 +1,20 @@
-"""FCLG's losses against hand-computed numbers and their own definitions."""
+"""Losses of vectors against hand-computed numbers and their own definitions."""
 
 import math
 
 import pytest
 import torch
+from torch.nn.functional import softplus
 
-from fedmpi.objectives.contrast import LOG_2, apart, divergence, inter, intra, squared_distance
+from fedmpi.objectives.contrast import (
+    LOG_2,
+    apart,
+    divergence,
+    inter,
+    intra,
+    jensen_shannon,
+    squared_distance,
+)
 
 
 @pytest.fixture
@@ -62,11 +71,7 @@ def test_inter_is_moons_two_way_cross_entropy(vectors):
 
 
 def test_inter_by_hand():
-    local, received, previous = (
-        torch.tensor([[1.0, 0.0]]),
-        torch.tensor([[2.0, 0.0]]),
-        torch.tensor([[0.0, 3.0]]),
-    )
+    local, received, previous = torch.tensor([[[1.0, 0.0]], [[2.0, 0.0]], [[0.0, 3.0]]])
     assert inter(local, apart(received, previous), 0.5).item() == pytest.approx(math.log(1 + math.exp(-2)))
 
 
@@ -90,3 +95,33 @@ def test_squared_distance_is_eq_3_of_unit_vectors_or_as_they_are():
     local, received = torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]])
     assert squared_distance(local, received).item() == pytest.approx(2)
     assert squared_distance(local, received, normalised=False).item() == pytest.approx(25)
+
+
+def by_masks(nodes, graphs, owner):
+    """Return the Jensen-Shannon bound by the definition with masks that the official codes have."""
+    own = torch.nn.functional.one_hot(owner, len(graphs)).float()
+    scores = nodes @ graphs.T
+    positive = math.log(2) - softplus(-scores * own)
+    negative = softplus(-scores * (1 - own)) + scores * (1 - own) - math.log(2)
+    return negative.sum() / (len(nodes) * (len(graphs) - 1)) - positive.sum() / len(nodes)
+
+
+@pytest.fixture
+def batch():
+    torch.manual_seed(2)
+    nodes = torch.randn(11, 4, dtype=torch.float64, requires_grad=True)
+    return nodes, torch.randn(3, 4, dtype=torch.float64), torch.tensor([0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2])
+
+
+def test_the_bound_and_its_gradient_are_those_of_the_masked_reference(batch):
+    assert jensen_shannon(*batch).item() == pytest.approx(by_masks(*batch).item())
+    found, expected = (torch.autograd.grad(loss(*batch), batch[0])[0] for loss in (jensen_shannon, by_masks))
+    assert torch.allclose(found, expected)
+    assert jensen_shannon(torch.zeros(4, 2), torch.zeros(2, 2), torch.tensor([0, 0, 1, 1])).item() == 0
+
+
+def test_the_bound_does_not_depend_on_the_order_of_the_graphs(batch):
+    nodes, graphs, owner = batch
+    order = torch.tensor([2, 0, 1])
+    shuffled = jensen_shannon(nodes, graphs[order], torch.argsort(order)[owner])
+    assert shuffled.item() == pytest.approx(jensen_shannon(*batch).item())

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from fedmpi.datasets.egos import EgoOptions, ego_networks
+from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
 from fedmpi.errors import BadInput
-from fedmpi.graphs.induced import induced
+from fedmpi.graphs.packed import induced
 from fedmpi.partition.cuts import edges_of, joined
 from fedmpi.partition.options import DirichletLabel, FedGraphNN, Iid, Louvain, Metis, PerDataset
 from fedmpi.partition.partition import make, pooled
 from fedmpi.partition.table import describe
+from tests.refusals import refused
 
 SIZE = 40
 GROUPS = np.repeat(np.arange(4), SIZE)
@@ -39,21 +40,20 @@ def four_cliques():
 
 
 @pytest.mark.parametrize("kind", [Louvain, Metis])
-def test_what_hangs_together_stays_together(four_cliques, kind):
-    clients = make(kind(clients=4), [four_cliques]).clients
-    assert sorted({tuple(GROUPS[client.nodes]) for client in clients}) == [(g,) * SIZE for g in range(4)]
-    for client in clients:
+def test_what_hangs_together_stays_together_and_edges_between_clients_are_counted(four_cliques, kind):
+    partition = make(kind(clients=4), [four_cliques])
+    assert sorted(tuple(GROUPS[client.nodes]) for client in partition.clients) == [
+        (g,) * SIZE for g in range(4)
+    ]
+    for client in partition.clients:
         topology, _ = induced(four_cliques.topology, client.nodes)
         assert topology.num_edges == SIZE * (SIZE - 1)
         assert sorted(client.graphs.tolist()) == client.nodes.tolist()
-
-
-@pytest.mark.parametrize("kind", [Louvain, Metis])
-def test_edges_between_clients_are_counted(four_cliques, kind):
-    partition = make(kind(clients=4), [four_cliques])
-    assert describe(partition, [four_cliques]).edges == (4 * SIZE * (SIZE - 1) // 2 + 4, 4)
-    alone = make(kind(clients=1), [four_cliques])
-    assert describe(alone, [four_cliques]).edges == (4 * SIZE * (SIZE - 1) // 2 + 4, 0)
+    edges = 4 * SIZE * (SIZE - 1) // 2 + 4
+    assert describe(partition, [four_cliques]).edges == (edges, 4)
+    assert describe(make(kind(clients=1), [four_cliques]), [four_cliques]).edges == (edges, 0)
+    (centre,) = pooled(partition).clients
+    assert np.array_equal(centre.nodes, np.arange(4 * SIZE))
 
 
 @pytest.mark.parametrize("kind", [Louvain, Metis])
@@ -116,23 +116,15 @@ def test_parts_are_of_the_shares_asked_for_or_those_of_the_dataset(four_cliques)
         make(Iid(clients=2, parts="dataset"), [nodes(NetworkSize())])
 
 
-def test_a_central_client_has_the_whole_graph(four_cliques):
-    (client,) = pooled(make(Louvain(clients=4), [four_cliques])).clients
-    assert np.array_equal(client.nodes, np.arange(4 * SIZE))
-    assert induced(four_cliques.topology, client.nodes)[0].num_edges == four_cliques.topology.num_edges
-
-
-def test_sets_of_graphs_are_no_one_graph(labelled):
-    with pytest.raises(BadInput, match="cuts one large graph"):
-        make(Louvain(clients=2), [labelled([20, 20])])
-
-
-def test_ego_networks_are_neither_cut_nor_in_parts_of_the_dataset(four_cliques):
+def test_what_is_not_one_large_graph_is_not_cut(four_cliques, labelled):
     egos = ego_networks(four_cliques, EgoOptions(number=20, hops=1))
-    with pytest.raises(BadInput, match=r"cuts one large graph.*remove dataset\.egos"):
-        make(Louvain(clients=2), [egos])
-    with pytest.raises(BadInput, match="RING fixes no parts of ego-networks"):
-        make(Iid(clients=2, parts="dataset"), [egos])
+    for options, raw, message in (
+        (Louvain(clients=2), labelled([20, 20]), "cuts one large graph"),
+        (Louvain(clients=2), egos, r"cuts one large graph.*remove dataset\.egos"),
+        (Iid(clients=2, parts="dataset"), egos, "RING fixes no parts of ego-networks"),
+    ):
+        with refused(match=message):
+            make(options, [raw])
 
 
 def test_an_induced_graph_has_the_edges_between_its_nodes():

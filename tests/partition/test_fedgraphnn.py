@@ -8,10 +8,10 @@ import pytest
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.errors import BadInput
 from fedmpi.partition.options import FedGraphNN
 from fedmpi.partition.partition import make, pooled
 from fedmpi.registry.check import check_suite
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -61,21 +61,11 @@ def test_by_label_each_class_has_shares_of_its_own(labelled):
     assert np.abs(shares[:, 0] - shares[:, 1]).max() > 0.2
 
 
-def test_a_client_without_training_graphs_is_refused(labelled):
-    with pytest.raises(BadInput, match=r"client-0\d gets no training graph at alpha 0.01"):
-        make(FedGraphNN(alpha=0.01), [labelled([60])])
-
-
 def test_stratified_is_81_9_10(labelled):
     clients = make(FedGraphNN(split="stratified", allocation="uniform"), [labelled([100, 100])]).clients
     assert [sum(len(getattr(c, part)) for c in clients) for part in ("train", "val", "test")] == [162, 18, 20]
     test = np.concatenate([client.test for client in clients])
     assert (test < 100).sum() == 10
-
-
-def test_a_class_of_one_graph_cannot_be_stratified(labelled):
-    with pytest.raises(BadInput, match=r"needs more graphs of each class than \w+ has"):
-        make(FedGraphNN(split="stratified"), [labelled([50, 50, 1])])
 
 
 def test_scaffolds_do_not_cross_the_split(labelled):
@@ -90,9 +80,17 @@ def test_scaffolds_do_not_cross_the_split(labelled):
     assert max(parts[2]) == 29  # the rarest scaffolds are tested on
 
 
-def test_splits_that_a_dataset_cannot_have_are_refused(labelled):
-    with pytest.raises(BadInput, match="needs molecules read from SMILES"):
-        make(FedGraphNN(split="scaffold"), [labelled([50])])
+@pytest.mark.parametrize(
+    ("options", "counts", "message"),
+    [
+        ({"alpha": 0.01}, [60], r"client-0\d gets no training graph at alpha 0.01"),
+        ({"split": "stratified"}, [50, 50, 1], r"needs more graphs of each class than \w+ has"),
+        ({"split": "scaffold"}, [50], "needs molecules read from SMILES"),
+    ],
+)
+def test_what_a_dataset_cannot_have_is_refused(labelled, options, counts, message):
+    with refused(match=message):
+        make(FedGraphNN(**options), [labelled(counts)])
 
 
 def test_a_central_client_holds_the_same_parts(labelled):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from fedmpi.errors import BadInput
 from fedmpi.partition.options import (
-    PARTITIONS,
     Chunks,
     DirichletLabel,
     DirichletQuantity,
@@ -84,11 +82,6 @@ def test_partition_is_a_function_of_the_split_seed(labelled, options):
     assert first == second != other
 
 
-def test_iid_shares_are_equal(labelled):
-    table = describe(make(Iid(clients=3), [labelled([50, 50])]), [labelled([50, 50])])
-    assert table.sizes.sum(axis=1).tolist() == [34, 33, 33]
-
-
 def test_small_alpha_skews_classes_more(labelled):
     raw = labelled([500, 500])
     skew = [
@@ -126,38 +119,6 @@ def test_tiny_takes_150_graphs_of_each(labelled):
         make(PerDataset(tiny=True), [labelled([50, 50], "SMALL")])
 
 
-def test_one_dataset_partitions_refuse_several(labelled):
-    with pytest.raises(BadInput, match="use partition 'per-dataset'"):
-        make(Iid(), [labelled([50]), labelled([50])])
-
-
-def test_too_many_clients(labelled):
-    with pytest.raises(BadInput, match="40 clients cannot share 30 examples"):
-        make(Chunks(clients=40), [labelled([30])])
-    with pytest.raises(BadInput, match="client-00 has 3 examples, too few"):
-        make(Iid(clients=10), [labelled([15, 15])])
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"name": "chunks", "clients": 0},
-        {"name": "dirichlet-label", "alpha": 0},
-        {"name": "iid", "alpha": 1},
-        {"name": "iid", "seed": -1},
-    ],
-)
-def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValidationError):
-        PARTITIONS[wrong["name"]].model_validate(wrong)
-
-
-def test_name_chooses_the_kind():
-    chosen = PARTITIONS["per-dataset"].model_validate({"name": "per-dataset", "tiny": True})
-    assert chosen == PerDataset(tiny=True)
-    assert chosen.seed == 123
-
-
 def test_a_share_of_each_clients_training_graphs_is_public(labelled):
     raw = labelled([60, 40])
     whole = make(Iid(clients=3), [raw])
@@ -169,3 +130,15 @@ def test_a_share_of_each_clients_training_graphs_is_public(labelled):
     assert np.array_equal(given.public, with_public(whole, 0.25, seed=1).public)
     with pytest.raises(BadInput, match=r"public = 0.001: no client has so many graphs that it gives one"):
         with_public(whole, 0.001, seed=1)
+
+
+def test_partitions_that_the_datasets_cannot_have_are_refused(labelled):
+    for options, counts, message in (
+        (Iid(), [[50], [50]], "use partition 'per-dataset'"),
+        (Chunks(clients=40), [[30]], "40 clients cannot share 30 examples"),
+        (Iid(clients=10), [[15, 15]], "client-00 has 3 examples, too few"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            make(options, [labelled(each) for each in counts])
+    sizes = describe(make(Iid(clients=3), [labelled([50, 50])]), [labelled([50, 50])]).sizes
+    assert sizes.sum(axis=1).tolist() == [34, 33, 33]

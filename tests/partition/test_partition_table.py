@@ -39,28 +39,6 @@ def test_emd_is_added_in_the_clients_order_on_any_processor(labelled, seed):
     assert table.total_emd == total / 680
 
 
-def test_sizes_and_classes(table):
-    assert table.sizes.tolist() == [[2, 1, 1], [4, 1, 1]]
-    assert table.class_counts.tolist() == [[4, 0], [2, 4]]
-    assert (table.clients, table.datasets) == (("a", "b"), ("TOY", "TOY"))
-
-
-def test_client_without_a_class_is_counted(table):
-    assert table.missing_classes.tolist() == [1, 0]
-
-
-def test_rows_match_the_headings(table):
-    rows = table.rows()
-    assert rows[0] == ("a", "TOY", "2", "1", "1", "100 0", "1", "yes", "0.8000")
-    assert all(len(row) == len(COLUMNS) for row in rows)
-
-
-def test_of_many_classes_the_first_shares_are_named(labelled):
-    partition = Partition((client("a", range(40)),))
-    (row,) = describe(partition, [labelled([2] * 20)]).rows()
-    assert row[5] == " ".join(["5"] * 15) + " ..."
-
-
 def test_stored_arrays_give_the_indices_back(table):
     arrays = table.arrays()
     assert arrays["train_ptr"].tolist() == [0, 2, 6]
@@ -80,3 +58,13 @@ def test_several_datasets_compare_class_indices(labelled):
     assert table.missing_classes.tolist() == [0, 0]
     assert table.emd == pytest.approx([0.5, 0.5])
     assert table.rows()[0][5] == "100"
+
+
+def test_sizes_classes_and_rows(table, labelled):
+    assert table.sizes.tolist() == [[2, 1, 1], [4, 1, 1]]
+    assert (table.class_counts.tolist(), table.missing_classes.tolist()) == ([[4, 0], [2, 4]], [1, 0])
+    first, second = table.rows()
+    assert first == ("a", "TOY", "2", "1", "1", "100 0", "1", "yes", "0.8000")
+    assert len(first) == len(second) == len(COLUMNS)
+    (row,) = describe(Partition((client("a", range(40)),)), [labelled([2] * 20)]).rows()
+    assert row[5] == " ".join(["5"] * 15) + " ..."  # of many classes the first shares are named

@@ -1,12 +1,46 @@
-"""80/10/10 splits of one client."""
+"""80/10/10 splits of one client; the draws are those of scikit-learn, to the number."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from sklearn.model_selection import train_test_split
 
 from fedmpi.errors import BadInput
-from fedmpi.partition.splits import split
+from fedmpi.partition.splits import _halve, split, two_samples, two_strata
+
+SEEDS = some.integers(0, 2**32 - 1)
+CLASSES = some.lists(some.integers(0, 5), min_size=6, max_size=200).map(np.array)
+
+
+@settings(deadline=None)
+@given(CLASSES, some.data(), SEEDS)
+def test_both_draws_are_those_of_scikit_learn(classes, data, seed):
+    items = np.arange(len(classes))[::-1] * 3
+    first = data.draw(some.integers(1, len(items) - 1))
+    second = data.draw(some.integers(1, len(items) - first))
+    sizes = {"train_size": first, "test_size": second}
+    plain = train_test_split(items, random_state=seed, **sizes)
+    assert list(map(list, two_samples(items, first, second, seed))) == list(map(list, plain))
+    try:
+        expected = train_test_split(items, stratify=classes, random_state=seed, **sizes)
+    except ValueError:
+        with pytest.raises(ValueError):
+            two_strata(items, classes, first, second, seed)
+    else:
+        assert list(map(list, two_strata(items, classes, first, second, seed))) == list(map(list, expected))
+
+
+@pytest.mark.parametrize("count", [6, 7, 29, 30, 188, 1113])
+@pytest.mark.parametrize("first", [0.8, 0.6, 0.5, 0.4])
+def test_a_clients_parts_have_the_sizes_of_scikit_learn(count, first):
+    items, classes = np.arange(count), np.arange(count) % 2
+    rest = round(1 - first, 9)
+    expected = train_test_split(items, train_size=first, test_size=rest, stratify=classes, random_state=7)
+    found = _halve(items, classes, first, 7)[:2]
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 
 
 def test_parts_are_80_10_10_and_stratified():
@@ -15,12 +49,6 @@ def test_parts_are_80_10_10_and_stratified():
     assert [len(parts.train), len(parts.val), len(parts.test)] == [80, 10, 10]
     assert [int(labels[part].sum()) for part in (parts.train, parts.val, parts.test)] == [32, 4, 4]
     assert parts.stratified
-
-
-def test_split_is_the_one_of_scikit_learn():
-    parts = split(np.arange(20), np.repeat([0, 1], 10), 123, "c")
-    assert parts.train.tolist() == [13, 14, 3, 1, 19, 7, 16, 6, 0, 18, 12, 4, 8, 17, 5, 15]
-    assert (parts.val.tolist(), parts.test.tolist()) == ([10, 9], [11, 2])
 
 
 def test_class_with_one_member_falls_back_and_says_so():

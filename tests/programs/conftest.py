@@ -6,6 +6,7 @@ import pytest
 
 from fedmpi.store.reader import Run, load_run
 from tests.plugins import forgotten
+from tests.started import sets
 
 NUMBERS = itertools.count()
 
@@ -34,8 +35,7 @@ def run(fedmpi, tmp_path):
         def start(text, *settings):
             name = f"odd{next(NUMBERS)}"
             file, out = plugins.write(name, text.replace("NAME", name)), tmp_path / name
-            chosen = (f"algorithm={name}", "rounds=3", *settings)
-            changes = [part for each in chosen for part in ("--set", each)]
+            changes = sets(f"algorithm={name}", "rounds=3", *settings)
             done = fedmpi("run", "synthetic/quick", "--case", "0", "--plugin", file, *changes, "--out", out)
             record = None if done.returncode else load_run(next(out.iterdir()))
             return Ran(done.returncode, done.stderr, file, record)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.program import Message
-from fedmpi.client.message_layout import MessageLayout
+from fedmpi.client.layouts import MessageLayout
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_checks import Breach
 from fedmpi.store.schema import Field
@@ -78,36 +78,29 @@ def test_what_a_hook_must_not_return_is_named(check, words):
     assert words in str(breach.value)
 
 
-def test_participants_are_put_in_order():
-    assert checks.participants([4, 0, 2], 5).tolist() == [0, 2, 4]
-
-
-def test_whole_numbers_may_be_floats():
-    found = checks.weights(np.array([3.0, 0.0, 2.0]), 3)
-    assert (found.tolist(), found.dtype) == ([3, 0, 2], np.int64)
-
-
-def test_the_participants_of_a_group_may_be_split_in_any_order():
-    found = checks.parts(([6.0, 1.0], np.array([4])), GROUPS)
-    assert [part.tolist() for part in found] == [[6, 1], [4]]
-    assert all(part.dtype == np.int64 for part in found)
-
-
-def test_clients_are_asked_for_once_and_in_order():
-    assert checks.some([6, 1, 6], MEMBERS, "client").tolist() == [1, 6]
-    assert checks.some([], MEMBERS, "client").tolist() == []
-
-
-def test_a_group_is_all_its_participants():
-    assert checks.one_of([1, 4, 6], GROUPS).tolist() == [1, 4, 6]
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (checks.participants([4, 0, 2], 5), [0, 2, 4]),
+        (checks.weights(np.array([3.0, 0.0, 2.0]), 3), [3, 0, 2]),
+        # others than whole weights keep 29 bits of the largest
+        (checks.weights(np.sqrt([40, 50]), 2), [round(np.sqrt(0.8) * (2**29 - 1)), 2**29 - 1]),
+        (checks.weights([0.5, 0.0, 1e-30], 3), [2**29 - 1, 0, 1]),
+        (checks.weights(np.array([0.5, 0.25], np.float16), 2), [2**29 - 1, 2**28]),
+        (checks.some([6, 1, 6], MEMBERS, "client"), [1, 6]),
+        (checks.some([], MEMBERS, "client"), []),
+        (checks.one_of([1, 4, 6], GROUPS), [1, 4, 6]),
+        *zip(checks.parts(([6.0, 1.0], np.array([4])), GROUPS), [[6, 1], [4]], strict=True),
+    ],
+)
+def test_numbers_come_back_as_the_engine_uses_them(found, expected):
+    assert (found.tolist(), found.dtype) == (expected, np.int64)
 
 
 def test_the_values_of_a_round_fit_the_fields():
     field = Field("signature", ("round", "client"), "u1", "1", "", "result")
-    assert checks.field_values({"signature": np.array([7, 255])}, (field,), 2)["signature"].tolist() == [
-        7,
-        255,
-    ]
+    found = checks.field_values({"signature": np.array([7, 255])}, (field,), 2)
+    assert found["signature"].tolist() == [7, 255]
     for wrong in (np.array([7]), np.array([7, 256])):
         with pytest.raises(Breach, match='returned "signature" as int64'):
             checks.field_values({"signature": wrong}, (field,), 2)
@@ -121,13 +114,6 @@ def test_a_digest_tells_what_ranks_computed_apart():
 
 def test_weights_of_clients_become_shares():
     assert checks.client_weights(np.array([[3, 1], [0, 5]]), 2).tolist() == [[0.75, 0.25], [0, 1]]
-
-
-def test_real_weights_keep_29_bits_of_the_largest():
-    found = checks.weights(np.sqrt([40, 50]), 2)
-    assert found.tolist() == [round(np.sqrt(0.8) * (2**29 - 1)), 2**29 - 1]
-    assert checks.weights([0.5, 0.0, 1e-30], 3).tolist() == [2**29 - 1, 0, 1]
-    assert checks.weights(np.array([0.5, 0.25], np.float16), 2).tolist() == [2**29 - 1, 2**28]
 
 
 def test_messages_come_back_as_they_were_sent():

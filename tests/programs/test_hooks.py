@@ -43,6 +43,9 @@ def test_a_hook_cannot_end_the_process(leave):
     ):
         odd.groups(3)
     assert os._exit is whole
+    odd = hooks(weights=property(lambda self: exec(leave, {"sys": sys, "os": os})))
+    with exits_raised(), pytest.raises(RankFailed, match=r"hook weights .* ended the process"):
+        odd.weights(np.ones(3, np.int64))
 
 
 def test_a_change_is_of_the_gradient_only():
@@ -108,20 +111,19 @@ def test_a_hook_that_gets_no_answers_has_no_yield():
         hooks(train=train).train(client)
 
 
-def test_an_algorithm_that_moves_or_mixes_models_is_updated_on_rank_0():
-    assert hooks(decides=frozenset({"moves"})).central
-    assert hooks(decides=frozenset({"mixes"})).central
-    assert not hooks(decides=frozenset({"splits", "weights"})).central
-
-
-def test_models_are_averaged_where_groups_are_new_or_models_mixed():
-    assert hooks(decides=frozenset({"groups"})).averages_models
-    assert hooks(decides=frozenset({"mixes"})).averages_models
-    assert not hooks(decides=frozenset({"splits", "moves"})).averages_models
-
-
-def test_where_models_are_mixed_each_client_is_a_group():
-    assert hooks(decides=frozenset({"mixes"})).groups(3).tolist() == [0, 1, 2]
+@pytest.mark.parametrize(
+    ("decides", "central", "averages"),
+    [
+        ({"moves"}, True, False),
+        ({"mixes"}, True, True),
+        ({"splits", "weights"}, False, False),
+        ({"groups"}, False, True),
+    ],
+)
+def test_what_is_decided_says_who_updates_and_what_is_averaged(decides, central, averages):
+    odd = hooks(decides=frozenset(decides))
+    assert (odd.central, odd.averages_models) == (central, averages)
+    assert odd.groups(3).tolist() == ([0, 1, 2] if decides == {"mixes"} else [0, 0, 0])
 
 
 def test_a_rank_that_has_other_participants_is_named():
@@ -165,9 +167,3 @@ def test_a_promised_field_must_be_given():
     odd.check_fields({"age": 1})
     with pytest.raises(RankFailed, match=r'hook decide .* recorded no "age", which fields\(\) names'):
         odd.check_fields({})
-
-
-def test_a_property_that_leaves_is_a_hook_that_leaves():
-    odd = hooks(weights=property(lambda self: sys.exit(0)))
-    with pytest.raises(RankFailed, match=r"hook weights .* ended the process"):
-        odd.weights(np.ones(3, np.int64))

@@ -9,6 +9,7 @@ import pytest
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
+from tests.started import sets
 
 PLUGIN = """
 import numpy as np
@@ -48,8 +49,7 @@ def command(tmp_path):
 
     def write(body):
         (tmp_path / "meet.py").write_text(PLUGIN.format(body=body.strip()))
-        changes = [part for each in SETTINGS for part in ("--set", each)]
-        return ("run", "synthetic/quick", "--case", "0", "--plugin", "meet.py", *changes, "--out")
+        return ("run", "synthetic/quick", "--case", "0", "--plugin", "meet.py", *sets(*SETTINGS), "--out")
 
     yield write
     sys.modules.pop("fedmpi_plugin_meet", None)

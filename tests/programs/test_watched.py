@@ -8,6 +8,7 @@ from fedmpi.programs.alike import alike, copied
 from fedmpi.programs.hook_calls import HookCalls
 from tests.mpi.launcher import find
 from tests.refusals import table
+from tests.started import sets
 
 MOMENTUM = """
 import numpy as np
@@ -99,7 +100,7 @@ class Dots(Algorithm):
 def test_what_a_round_or_the_warm_up_makes_is_fine_on_several_ranks(tmp_path):
     (tmp_path / "dots.py").write_text(SERVER.format(body="pass").replace("NAME", "dots"))
     settings = ("algorithm=dots", "rounds=3", "dataset.synthetic.domains=1", "partition=iid")
-    changes = [part for each in (*settings, "partition.clients=20") for part in ("--set", each)]
+    changes = sets(*settings, "partition.clients=20")
     command = ("run", "synthetic/quick", "--case", "0", "--plugin", "dots.py", *changes, "--out", "runs")
     code, output = find("mpich").run(3, "-m", "fedmpi", *command, cwd=tmp_path, timeout=300)
     assert code == 0, output

@@ -17,24 +17,6 @@ def check(tmp_path):
     return run
 
 
-def test_defaults_are_gcfls(check):
-    (checked,) = check('[case]\ndataset = "PROTEINS"\npartition = "chunks"')
-    config = checked.case.config()
-    assert config["optimizer"] == {
-        "name": "adam",
-        "lr": 1e-3,
-        "weight_decay": 5e-4,
-        "beta1": 0.9,
-        "beta2": 0.999,
-        "eps": 1e-8,
-        "state": "kept",
-    }
-    assert config["partition"] == {"name": "chunks", "clients": 10, "overlap": False, "seed": 123}
-    assert config["model"] == {"name": "gin", "hidden": 64, "layers": 3, "dropout": 0.5, "head": "dataset"}
-    assert (config["batch_size"], config["local_epochs"], config["share"]) == (128, 1, "conv")
-    assert checked.algorithm.name == "fedavg"
-
-
 def test_an_axis_that_takes_back_what_another_sets_is_refused(check):
     table = '{{ label = "{0}", dataset = {{ features = "{0}" }} }}'
     features = ", ".join(map(table.format, ("labels", "degree")))

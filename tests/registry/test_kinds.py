@@ -110,18 +110,6 @@ def test_two_families_of_one_dataset_are_refused(plugin):
         families()
 
 
-def test_an_unknown_name_lists_the_valid_ones(tmp_path):
-    path = tmp_path / "suite.toml"
-    path.write_text('[case]\npartition = "idd"')
-    with pytest.raises(BadInput) as error:
-        check_suite(read(path))
-    assert str(error.value) == (
-        f'{path}: case.partition: there is no "idd"; did you mean "iid"? (valid: chunks, dirichlet-label, '
-        "dirichlet-quantity, dominant-share, fedgraphnn, iid, louvain, metadata, metis, per-dataset, "
-        "population; own ones need --plugin)"
-    )
-
-
 def test_what_a_plugin_raises_while_a_case_is_checked_names_its_file(plugin, tmp_path):
     plugin(MODEL.format(name="odd", body=f"{NETWORK}\n    kernels = property(lambda self: 1 / 0)"))
     path = tmp_path / "suite.toml"

@@ -33,39 +33,11 @@ def test_every_published_algorithm_names_its_paper():
     assert {each.name for each in algorithms if not each.paper} & own == {"self-train", "centralised"}
 
 
-def test_every_field_of_a_case_is_shown():
-    shown = axes()
-    assert set(shown) - {"case"} | {each.name for each in shown["case"].entries} == {
-        "dataset", "partition", "task", "model", "objective", "algorithm", "optimizer", "reduction", "rounds",
-        "seed", "share", "weights", "participation", "local_epochs", "batch_size", "evaluation", "kernels",
-        "group_size", "device", "threads", "subnormals", "checkpoint_seconds", "checkpoints",
-        "watchdog_seconds", "link", "server", "record", "attack", "privacy", "public",
-    }  # fmt: skip
-
-
-def test_a_setting_has_key_type_range_default_and_meaning():
-    ((_, (entry,)),) = find("algorithm", "trimmed-mean")
-    (beta,) = entry.settings
-    assert (beta.key, beta.type, beta.values, beta.default) == (
-        "algorithm.beta", "number", "at least 0, below 0.5", 0.1,
-    )  # fmt: skip
-    assert beta.meaning.startswith("Share of the participants that is left out")
-
-
 def test_the_default_is_that_of_the_name():
     ((_, (entry,)),) = find("algorithm", "gcfl-plus-dws")
     defaults = {each.key: each.default for each in entry.settings}
     case = build("s", CaseSettings("c", {"algorithm": "gcfl-plus-dws"})).case
     assert defaults["algorithm.sequence"] == case.algorithm.sequence == "delta"
-
-
-def test_tables_are_shown_with_their_keys():
-    ((_, (entry,)),) = find("evaluation")
-    assert [each.key for each in entry.settings][:3] == [
-        "evaluation",
-        "evaluation.clients",
-        "evaluation.every",
-    ]
 
 
 def test_a_name_stands_for_itself_on_every_axis():

@@ -8,9 +8,9 @@ from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.registry.check import check_suite
 from fedmpi.reproduction.cells import compare
-from fedmpi.reproduction.clusterings import lead_table
-from fedmpi.reproduction.papers import PAPERS
+from fedmpi.reproduction.published import PAPERS
 from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.scores import lead_table
 
 (PAPER,) = (paper for paper in PAPERS if paper.name == "FCLG")
 

@@ -14,7 +14,7 @@ from fedmpi.config.suite import read
 from fedmpi.registry.check import check_suite
 from fedmpi.reproduction import scores
 from fedmpi.reproduction.cells import compare
-from fedmpi.reproduction.papers import PAPERS
+from fedmpi.reproduction.published import PAPERS
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.tables import figure_table
 

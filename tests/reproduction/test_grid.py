@@ -1,6 +1,6 @@
 from fedmpi.reproduction.cells import compare
-from fedmpi.reproduction.grid import at_constant, grids, legend
 from fedmpi.reproduction.results import Results
+from fedmpi.reproduction.tables import at_constant, grids, legend
 from tests.reproduction.test_cells import ALONE, FEDAVG, figure
 
 RULES = ("last round", "best by validation")

@@ -9,7 +9,19 @@ from fedmpi.errors import BadInput
 from fedmpi.reproduction.published import read, read_claims
 
 GROUPS = ("MOLECULES (1)", "BIOCHEM (2)", "MIX (3)")
-GCFL = locations.find("gcfl/table3").parent
+CLAIMS = {
+    paper: read_claims(locations.find(f"{paper}/{suite}").with_name("claims.csv"))
+    for paper, suite in (
+        ("gcfl", "table3"),
+        ("fclg", "table2"),
+        ("fedcch", "table1"),
+        ("fedgraphnn", "table2"),
+    )
+}
+FIGURES = {
+    paper: read(locations.find(f"{paper}/{suite}").with_name("published.csv"))
+    for paper, suite in (("gcfl", "table3"), ("fclg", "table2"), ("fedgraphnn", "table2"))
+}
 HEAD = (
     "paper,table,reading,row,column,metric,value,spread,spread_of,seeds,unpublished,suite,cases,lacks,note\n"
 )
@@ -63,7 +75,7 @@ def test_what_is_no_file_of_figures_is_refused(written):
     [
         ("P,best,text,Section 1,x,,,s,c,d,", "kind best: there are lead, behind, level, above, alike, gain"),
         ("P,lead,rumour,Section 1,x,,,s,c,d,", "source rumour: there are text, table"),
-        ("P,lead,text,Section 1,x,,luck,s,c,d,", "metric luck: there are , average, min gain"),
+        ("P,lead,text,Section 1,x,,luck,s,c,d,", "line 2: metric luck: there are average, min gain"),
         ("P,lead,text,Section 1,x,,,s,c,,", "x: a claim of kind lead needs against"),
         ("P,more,text,Section 1,x,,,s,c,d,", "x: a claim of kind more needs over"),
     ],
@@ -90,9 +102,8 @@ def test_a_reading_is_no_table_of_its_own(written):
 
 
 def test_figures_are_what_the_papers_print():
-    figures = read(locations.find("fedgraphnn/table2").with_name("published.csv"))
+    figures = FIGURES["fedgraphnn"] + FIGURES["gcfl"]
     printed = {(each.row, each.column, each.metric): each.printed for each in figures}
-    printed |= {(each.row, each.column, each.metric): each.printed for each in read(GCFL / "published.csv")}
     expected = {
         ("GraphSAGE (FedAvg)", "ESOL", "RMSE"): "1.1860",
         ("GCN (centralised)", "hERG", "RMSE"): "0.7257",
@@ -109,7 +120,7 @@ def test_figures_are_what_the_papers_print():
 
 def test_gcfls_text_says_what_its_tables_print():
     """13.27, 14.75, 7.29 and 7.81 % are relative gains; 10 and 14 more clients, and twice as many, are counts."""
-    printed = {(each.row, each.column, each.metric): each.value for each in read(GCFL / "published.csv")}
+    printed = {(each.row, each.column, each.metric): each.value for each in FIGURES["gcfl"]}
     for row, gains in {"GCFL": (13.27, 7.29, 1.6, 0.6, 0.8), "GCFL+": (14.75, 7.81, 2.7, 2.6, 1.7)}.items():
         for column, gain in zip(("NCI1 (30)", "PROTEINS (10)", *GROUPS), gains, strict=True):
             part = printed[row, column, "average"] / printed["self-train", column, "average"] - 1
@@ -123,8 +134,7 @@ def test_gcfls_text_says_what_its_tables_print():
 
 
 def test_gcfls_leads_are_differences_of_cells_and_the_other_claims_its_text():
-    claims = read_claims(GCFL / "claims.csv")
-    assert Counter((claim.kind, claim.source) for claim in claims) == {
+    assert Counter((claim.kind, claim.source) for claim in CLAIMS["gcfl"]) == {
         ("lead", "table"): 6,
         ("lead", "text"): 3,
         **{("gain", source): 7 for source in ("text", "equal work")},
@@ -134,9 +144,8 @@ def test_gcfls_leads_are_differences_of_cells_and_the_other_claims_its_text():
 
 
 def test_fedcchs_claims_on_normalised_methods_stand_in_two_readings():
-    claims = read_claims(locations.find("fedcch/table1").with_name("claims.csv"))
     readings = {}
-    for claim in claims:
+    for claim in CLAIMS["fedcch"]:
         if claim.reading != "no dropout":
             readings.setdefault((claim.kind, claim.claim), []).append(claim.reading)
     assert len(readings) == 68
@@ -146,34 +155,25 @@ def test_fedcchs_claims_on_normalised_methods_stand_in_two_readings():
 
 
 def test_every_claim_says_where_it_stands_in_its_paper():
-    for suite in ("gcfl/table3", "fclg/table2", "fedcch/table1", "fedgraphnn/table2"):
-        claims = read_claims(locations.find(suite).with_name("claims.csv"))
+    for claims in CLAIMS.values():
         assert {claim.place.split()[0] for claim in claims} == {"Section", "Table"}
         for claim in claims:
             assert claim.source != "table" or claim.place.startswith("Table"), claim
 
 
 def test_fclgs_leads_are_those_over_every_other_row_of_its_tables():
-    path = locations.find("fclg/table2")
-    leads = {
-        (each.suite, each.cases, each.against, each.metric)
-        for each in read_claims(path.with_name("claims.csv"))
-        if (each.kind, each.source) == ("lead", "table")
-    }
-    figures = [each for each in read(path.with_name("published.csv")) if not each.reading]
+    tables = [each for each in CLAIMS["fclg"] if (each.kind, each.source) == ("lead", "table")]
+    leads = {(each.suite, each.cases, each.against, each.metric) for each in tables}
+    figures = [each for each in FIGURES["fclg"] if not each.reading]
     own = {(each.suite, each.column): each.cases for each in figures if each.row == "FCLG"}
-    expected = {
-        (each.suite, own[each.suite, each.column], each.cases, each.metric)
-        for each in figures
-        if each.row != "FCLG"
-    }
+    others = [each for each in figures if each.row != "FCLG"]
+    expected = {(each.suite, own[each.suite, each.column], each.cases, each.metric) for each in others}
     assert (len(leads), leads) == (128, expected)
 
 
 def test_fedgraphnns_orderings_are_those_that_its_tables_print():
-    path = locations.find("fedgraphnn/table2")
-    printed = {(each.suite, each.cases, each.metric): each for each in read(path.with_name("published.csv"))}
-    claims = read_claims(path.with_name("claims.csv"))
+    printed = {(each.suite, each.cases, each.metric): each for each in FIGURES["fedgraphnn"]}
+    claims = CLAIMS["fedgraphnn"]
     assert Counter((claim.kind, claim.source) for claim in claims) == {
         ("above", "table"): 102,
         ("above", "text"): 5,
@@ -185,8 +185,7 @@ def test_fedgraphnns_orderings_are_those_that_its_tables_print():
 
 
 def test_gcfl_has_every_cell_of_its_tables():
-    figures = read(GCFL / "published.csv")
-    assert Counter((each.table, each.metric) for each in figures) == {
+    assert Counter((each.table, each.metric) for each in FIGURES["gcfl"]) == {
         (table, metric): count
         for table in ("Table 3", "Table 4")
         for metric, count in (("average", 15), ("min gain", 12), ("ratio", 12))
@@ -195,7 +194,7 @@ def test_gcfl_has_every_cell_of_its_tables():
 
 def test_gcfl_min_gains_are_multiples_of_a_test_graph():
     # Five seeds: a client's mean moves in steps of 1 / (5 x its test graphs); all have between 9 and 600.
-    for each in read(GCFL / "published.csv"):
+    for each in FIGURES["gcfl"]:
         if each.metric == "min gain":
             steps = [round(each.value * 5 * graphs) / (5 * graphs) for graphs in range(9, 601)]
             assert min(abs(each.value - step) for step in steps) < 0.5e-4, each

@@ -149,7 +149,11 @@ def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(judged
     assert [(each.what, each.counts) for each in tallies] == [
         ("claims of the text", [0, 0, 1, 0]), ("claims read one", [1, 0, 0, 0]), ("claims read other", [0, 1, 0, 0]),
     ]  # fmt: skip
-    assert [each.confirmed + each.denied for each in tallies] == [[], [], []]
+    assert [each.named("confirmed") + each.named("refuted or not reached") for each in tallies] == [
+        [],
+        [],
+        [],
+    ]
 
 
 def test_a_reading_that_no_suite_computes_is_not_run(judged):

@@ -13,8 +13,7 @@ from fedmpi.analysis.summary import summarise
 from fedmpi.comm.launch import mpiexec
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
-from fedmpi.exchange.energy import Energy, find
-from fedmpi.exchange.meter import Meter
+from fedmpi.exchange.meter import Energy, Meter, find_energy
 from fedmpi.programs.position import Position
 from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
@@ -48,49 +47,37 @@ def run(fedmpi, tiny_suite, tmp_path, monkeypatch):
     return start
 
 
-def test_joules_are_recorded_by_round_and_by_phase(run):
-    (attempt,) = load_run(run("counted", [Ticking()])).attempts
+def joules_of(names):
+    return [name for name in names if "joules" in name]
+
+
+def test_joules_are_recorded_by_round_and_by_phase_and_reported(run, fedmpi, tmp_path):
+    """Where nothing counts them there are none, the provenance says why, and the results are the same."""
+    folder, plain = run("counted", [Ticking()]), run("plain")
+    assert differences(folder, plain) == []
+    (attempt,) = load_run(folder).attempts
     host, phases = (attempt.measurements[name] for name in ("host_joules", "phase_joules"))
-    assert host.shape == (4, 1)
-    assert phases.shape == (4, 1, len(PHASES))
+    assert (host.shape, phases.shape) == ((4, 1), (4, 1, len(PHASES)))
     assert (host > 0).all()
     assert (phases[:, 0, [PHASES.index("train"), PHASES.index("evaluate")]] > 0).all()
     assert attempt.provenance["energy"] == {"host": "package-0"}
     assert "device_joules" not in attempt.measurements
-
-
-def test_reports_have_joules_and_those_to_a_target(run, fedmpi, tmp_path):
-    folder = run("counted", [Ticking()])
-    (attempt,) = load_run(folder).attempts
     found = summarise(load_run(folder), target=0.01)
-    host = attempt.measurements["host_joules"][:, 0]
     assert found["joules"] == found["host_joules"] == host.sum()
-    assert found["train_joules"] == attempt.measurements["phase_joules"][:, 0, 0].sum()
+    assert found["train_joules"] == phases[:, 0, 0].sum()
     assert found["to_target"]["joules"] == host[: found["to_target"]["rounds"]].sum()
-    page = fedmpi("report", folder, "--target", "0.01", "--html", "page.html")
-    assert page.returncode == 0, page.stderr
-    text = (tmp_path / "page.html").read_text()
-    assert "energy by phase" in text
-    assert "energy to it" in text
+
+    (without,) = load_run(plain).attempts
+    assert joules_of([*without.measurements, *summarise(load_run(plain), target=0.01)]) == []
+    assert without.provenance["energy"] == {"host": "not available (no RAPL)"}
+    for each, there in ((folder, True), (plain, False)):
+        done = fedmpi("report", each, "--target", "0.01", "--html", "page.html")
+        assert done.returncode == 0, done.stderr
+        page = (tmp_path / "page.html").read_text()
+        assert ("energy by phase" in page, "energy to it" in page) == (there, there)
+        assert ("host: not available (no RAPL)" in page) != there
     table = fedmpi("report", folder, "--target", "0.01").stdout
     assert "s to" in table and "J to" in table  # headings are broken into lines
-
-
-def test_without_counters_nothing_is_recorded_and_the_provenance_says_why(run, fedmpi, tmp_path):
-    folder = run("plain")
-    (attempt,) = load_run(folder).attempts
-    assert not [name for name in attempt.measurements if "joules" in name]
-    assert attempt.provenance["energy"] == {"host": "not available (no RAPL)"}
-    assert not [name for name in summarise(load_run(folder), target=0.01) if "joules" in name]
-    assert fedmpi("report", folder, "--html", "page.html").returncode == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "energy by phase" not in page
-    assert "energy to it" not in page
-    assert "host: not available (no RAPL)" in page
-
-
-def test_energy_is_no_result(run):
-    assert differences(run("counted", [Ticking()]), run("plain")) == []
 
 
 @pytest.mark.parametrize(("first", "then"), [(True, False), (False, True)])
@@ -156,7 +143,7 @@ def test_one_rank_of_each_node_reads(node, workers, reader, monkeypatch, tiny_su
         SimpleNamespace(rank=rank, node_ranks=node, workers=lambda shared: workers, any=lambda mine: mine)
         for rank in node
     ]
-    assert [world.rank for world in worlds if find(checked.case, world).reads] == [reader]
+    assert [world.rank for world in worlds if find_energy(checked.case, world).reads] == [reader]
 
 
 RANK = """

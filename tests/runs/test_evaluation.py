@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from fedmpi.store.reader import load_run
+from tests.started import runs_of
 
 SCORES = ("val_loss", "val_accuracy", "test_loss", "test_accuracy")
 
 
 def test_models_are_scored_every_so_many_rounds_and_in_the_last(fedmpi, tiny_suite, tmp_path):
-    for every in (1, 3):
-        assert not fedmpi(
-            "run", tiny_suite, "--case", "0", "--out", f"{every}", "--set", f"evaluation.every={every}"
-        ).returncode
-    usual, seldom = (load_run(next((tmp_path / every).iterdir())).results for every in ("1", "3"))
+    usual, seldom = (
+        next(iter(runs_of(fedmpi, tmp_path, tiny_suite, "algorithm=fedavg", setting).values())).results
+        for setting in ("evaluation.every=1", "evaluation.every=3")
+    )
     for name in SCORES:
         assert np.array_equal(seldom[name][[2, 3]], usual[name][[2, 3]]), name
         assert np.isnan(seldom[name][[0, 1]]).all(), name
@@ -23,11 +22,9 @@ def test_models_are_scored_every_so_many_rounds_and_in_the_last(fedmpi, tiny_sui
 
 
 def test_participants_alone_are_scored_where_the_case_says_so(fedmpi, tiny_suite, tmp_path):
-    settings = ("participation=0.3", "evaluation.clients=participants")
+    settings = ("algorithm=fedavg", "participation=0.3", "evaluation.clients=participants")
     for kernels in ("compiled", "grouped"):
-        options = [part for setting in (*settings, f"kernels={kernels}") for part in ("--set", setting)]
-        assert not fedmpi("run", tiny_suite, "--case", "0", "--out", kernels, *options).returncode
-        run = load_run(next((tmp_path / kernels).iterdir()))
+        (run,) = runs_of(fedmpi, tmp_path, tiny_suite, *settings, f"kernels={kernels}").values()
         took_part = run.results["participated"] == 1
         assert not took_part.all()
         for name in SCORES:

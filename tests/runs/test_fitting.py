@@ -30,30 +30,15 @@ FEDOPT = server(FedAdam(FedAdam.Options(name="fedadam")))
 PLUS = server(GcflPlus(GcflPlusOptions(length=3)))
 
 
-def fits(check, *arguments):
-    """Return whether a check lets a checkpoint's arrays pass."""
-    try:
-        check(*arguments)
-    except Unfit:
-        return False
-    return True
-
-
-@pytest.mark.parametrize("fresh", [FEDOPT, PLUS])
-def test_a_server_of_this_run_fits(fresh):
-    assert fits(refuse_unfit_server, {**fresh, "group": np.array([0, 1])}, fresh)
-    assert not fits(refuse_unfit_server, {**fresh, "group": np.array([0, 2])}, fresh)
-
-
-def test_states_of_this_run_fit():
-    assert fits(refuse_unfit_states, {0: state(8, 6), 1: state(11, 9)}, LAYOUTS)
-    assert fits(refuse_unfit_states, {1: state(11, 9)}, LAYOUTS)  # a rank has those of its clients
-
-
-def test_moments_may_have_overflown_and_the_last_model_may_not_be_there_yet():
-    assert fits(refuse_unfit_states, {0: state(8, 6, (2, np.inf))}, LAYOUTS)
+def test_what_is_of_this_run_fits():
+    """A rank has the states of its clients; moments may have overflown, a last model may not be there yet."""
+    for fresh in (FEDOPT, PLUS):
+        refuse_unfit_server({**fresh, "group": np.array([0, 1])}, fresh)
     last = np.concatenate([state(11, 9), np.full(2, np.nan, np.float32)])
-    assert fits(refuse_unfit_states, {1: last}, {1: StateLayout(13, 3, (9,))})
+    refuse_unfit_states({0: state(8, 6), 1: state(11, 9)}, LAYOUTS)
+    refuse_unfit_states({1: state(11, 9)}, LAYOUTS)
+    refuse_unfit_states({0: state(8, 6, (2, np.inf))}, LAYOUTS)
+    refuse_unfit_states({1: last}, {1: StateLayout(13, 3, (9,))})
 
 
 @pytest.mark.parametrize(
@@ -89,13 +74,16 @@ def test_another_server_is_refused(change, words):
         refuse_unfit_server({**FEDOPT, **change}, FEDOPT)
 
 
-def test_an_array_that_is_missing_or_renamed_is_refused():
-    with pytest.raises(Unfit, match=r"other arrays than this run's \(server_first, server_second\)"):
-        refuse_unfit_server({"group": FEDOPT["group"]}, FEDOPT)
-    with pytest.raises(Unfit, match=r"\(group, groups\)"):
-        refuse_unfit_server(
-            {name.replace("group", "groups"): array for name, array in FEDOPT.items()}, FEDOPT
-        )
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        ({"group": FEDOPT["group"]}, r"other arrays than this run's \(server_first, server_second\)"),
+        ({name.replace("group", "groups"): array for name, array in FEDOPT.items()}, r"\(group, groups\)"),
+    ],
+)
+def test_an_array_that_is_missing_or_renamed_is_refused(stored, words):
+    with pytest.raises(Unfit, match=words):
+        refuse_unfit_server(stored, FEDOPT)
 
 
 def test_a_sequence_may_have_gaps_but_no_infinity():

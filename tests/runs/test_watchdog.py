@@ -20,36 +20,32 @@ class OneOfThree:
     size: int = 3
 
 
-def silences(looks):
-    """Return the seconds of silence after each look: position, seconds passed, CPU seconds so far."""
+INSIDE, HERE = Position(("odd.penalty",), "train", 1, 0), Position(None, "train", 1, 0)
+AGAIN = [Position((hook,), "train", 1, 0) for hook in 3 * ["odd.penalty"]]
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        # a hook that does not return is silent though it computes, one that is called again is not
+        ([(INSIDE, 1.0, 1.0), (INSIDE, 1.0, 2.0), (INSIDE, 0.5, 2.5)], [0.0, 1.0, 1.5]),
+        ([(each, 1.0, 0.0) for each in AGAIN], [0.0, 0.0, 0.0]),
+        # outside of hooks a rank moves on while it computes, or waits for others
+        ([(HERE, 1.0, 1.0), (HERE, 1.0, 1.5), (HERE, 1.0, 1.5)], [0.0, 0.0, 1.0]),
+        *(([(Position(None, phase, 1), 1.0, 0.0)] * 2, [0.0, 0.0]) for phase in ("wait", "communicate", "")),
+        # time in which the process was stopped does not count
+        ([(INSIDE, 1.0, 0.0), (INSIDE, 3600.0, 0.0)], [0.0, 2.0]),
+    ],
+)
+def test_seconds_of_silence_after_each_look(looks, expected):
     silence = Silence()
-    return [silence.look(*each) for each in looks]
+    assert [silence.look(*each) for each in looks] == expected
 
 
-def test_a_hook_that_does_not_return_is_silent_though_it_computes():
-    inside = Position(("odd.penalty",), "train", 1, 0)
-    assert silences([(inside, 1.0, 1.0), (inside, 1.0, 2.0), (inside, 0.5, 2.5)]) == [0.0, 1.0, 1.5]
-
-
-def test_a_hook_that_is_called_again_and_again_is_not_silent():
-    calls = [Position((hook,), "train", 1, 0) for hook in 3 * ["odd.penalty"]]
-    assert silences([(each, 1.0, 0.0) for each in calls]) == [0.0, 0.0, 0.0]
-
-
-def test_outside_of_hooks_a_rank_moves_on_while_it_computes():
-    here = Position(None, "train", 1, 0)
-    assert silences([(here, 1.0, 1.0), (here, 1.0, 1.5), (here, 1.0, 1.5)]) == [0.0, 0.0, 1.0]
-
-
-def test_who_waits_for_others_is_not_silent():
-    for phase in ("wait", "communicate", ""):
-        here = Position(None, phase, 1)
-        assert silences([(here, 1.0, 0.0), (here, 1.0, 0.0)]) == [0.0, 0.0]
-
-
-def test_time_in_which_the_process_was_stopped_does_not_count():
-    inside = Position(("odd.group",), "server", 1)
-    assert silences([(inside, 1.0, 0.0), (inside, 3600.0, 0.0)]) == [0.0, 2.0]
+@pytest.fixture
+def hasty(monkeypatch):
+    for name in ("GRACE_S", "_LOOK_S"):
+        monkeypatch.setattr(watchdog, name, 0.1)
 
 
 def test_a_silent_rank_ends_with_its_place():
@@ -59,9 +55,7 @@ def test_a_silent_rank_ends_with_its_place():
         time.sleep(60)
 
 
-def test_a_silent_rank_that_was_asked_to_stop_is_interrupted(monkeypatch):
-    monkeypatch.setattr(watchdog, "GRACE_S", 0.1)
-    monkeypatch.setattr(watchdog, "_LOOK_S", 0.1)
+def test_a_silent_rank_that_was_asked_to_stop_is_interrupted(hasty):
     stop, where = StopRequest(), Position(("odd.penalty",), "train", 4)
     stop.requested = True
     raises = pytest.raises(Interrupted, match=r"stopped by a signal: rank 2 has been in odd.penalty")
@@ -70,9 +64,7 @@ def test_a_silent_rank_that_was_asked_to_stop_is_interrupted(monkeypatch):
     assert not ended.value.agreed
 
 
-def test_a_slow_disk_does_not_end_a_rank_that_was_asked_to_stop(monkeypatch):
-    monkeypatch.setattr(watchdog, "GRACE_S", 0.1)
-    monkeypatch.setattr(watchdog, "_LOOK_S", 0.1)
+def test_a_slow_disk_does_not_end_a_rank_that_was_asked_to_stop(hasty):
     stop, where = StopRequest(), Position(None, "record", 4)
     stop.requested = True
     with Watchdog(where, 0.0, stop, OneOfThree()):
@@ -90,8 +82,7 @@ def test_a_rank_that_writes_into_the_run_folder_is_ended_after_that(monkeypatch)
     assert wrote
 
 
-def test_a_second_term_does_not_wait_for_the_round(monkeypatch):
-    monkeypatch.setattr(watchdog, "_LOOK_S", 0.1)
+def test_a_second_term_does_not_wait_for_the_round(hasty):
     stop = StopRequest()
     stop.requested, stop._since = True, time.monotonic() - 2
     raises = pytest.raises(Interrupted, match="stopped by a second signal: rank 2 has been in phase wait")

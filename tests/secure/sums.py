@@ -9,10 +9,9 @@ import numpy as np
 
 from fedmpi.exchange.meter import Meter
 from fedmpi.programs.position import Position
-from fedmpi.secure import lightsecagg, neighbours, secagg
+from fedmpi.secure import neighbours
 from fedmpi.secure.keys import AgreementKey
-from fedmpi.secure.lightsecagg import Code
-from fedmpi.secure.masks import Stretcher
+from fedmpi.secure.protocols import LightSecAgg, SecAgg
 from fedmpi.secure.roster import Roster, TooFew
 from fedmpi.store.schema import SECURE_STEPS
 
@@ -27,13 +26,15 @@ def meter_of(collectives):
     return Meter(collectives, Position(), tuple(SECURE_STEPS))
 
 
+PROTOCOLS = {"secagg": SecAgg(SIZE, 0.5), "lightsecagg": LightSecAgg(SIZE, 0.5, 0.5)}
+
+
 @dataclass
 class Setting:
     """Protocol, members and threshold of a sum."""
 
     protocol: str
     roster: Roster
-    colluders: int = 1
 
     @classmethod
     def of(cls, protocol: str, members: Sequence[int], threshold: int, degree: int = 0):
@@ -45,27 +46,22 @@ class Setting:
     def clients(self):
         keys = {number: AgreementKey() for number in self.roster.members}
         public = {number: key.public for number, key in keys.items()}
-        if self.protocol == "lightsecagg":
-            return {n: lightsecagg.Client(n, k, public, self.roster, self.code) for n, k in keys.items()}
-        return {n: secagg.Client(n, k, public, self.roster, Stretcher(SIZE)) for n, k in keys.items()}
+        return {n: PROTOCOLS[self.protocol].client(n, key, public, self.roster) for n, key in keys.items()}
 
     def after_upload(self):
         """Return the clients after their uploads."""
         clients, values = self.clients(), summands(self.roster.members)
-        offers = {number: client.offer()[0] for number, client in clients.items()}
+        exchange(self.roster, clients)
         for number, client in clients.items():
-            client.accept({n: offers[n][number] for n in self.roster.neighbours[number]})
             client.upload(values[number])
         return clients
 
-    def server(self, vaults):
-        if self.protocol == "lightsecagg":
-            return lightsecagg.Server(self.roster, self.code)
-        return secagg.Server(self.roster, vaults, Stretcher(SIZE))
 
-    @property
-    def code(self):
-        return Code(SIZE, self.colluders, self.roster.threshold)
+def exchange(roster, clients):
+    """Let all clients share their secrets."""
+    offers = {number: client.offer()[0] for number, client in clients.items()}
+    for number, client in clients.items():
+        client.accept({n: offers[n][number] for n in roster.neighbours[number]})
 
 
 def summands(members: Sequence[int], seed: int = 0) -> dict[int, np.ndarray]:
@@ -91,7 +87,8 @@ def secure_sum(setting: Setting, values: Mapping[int, np.ndarray], leaves: Mappi
     for number in uploaded:
         if left[number] > ANSWER:
             willingly(lambda n=number: answers.update({n: clients[n].answer(survivors)}))
-    server = setting.server({number: vault for number, (_, vault) in offers.items()})
+    vaults = {number: vault for number, (_, vault) in offers.items()}
+    server = PROTOCOLS[setting.protocol].server(setting.roster, vaults)
     return server.unmask(total, survivors, answers)
 
 

@@ -9,28 +9,21 @@ from tests.secure.sums import Setting
 PROTOCOLS = "secagg", "lightsecagg"
 
 
-def after_upload(protocol):
-    return Setting.of(protocol, range(4), 3).after_upload()
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_client_answers_once(protocol):
-    clients = after_upload(protocol)
-    clients[0].answer([0, 1, 2, 3])
-    with pytest.raises(Refused):
-        clients[0].answer([0, 1, 2])  # with the first answer: both secrets of client 3
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_too_few_survivors_get_no_answer(protocol):
-    with pytest.raises(TooFew):
-        after_upload(protocol)[0].answer([0, 1])
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_client_that_dropped_out_gives_no_answer(protocol):
-    with pytest.raises(Refused):
-        after_upload(protocol)[0].answer([1, 2, 3])
+@pytest.mark.parametrize(
+    ("answered", "survivors", "error"),
+    [
+        ([[0, 1, 2, 3]], [0, 1, 2], Refused),  # with the first answer: both secrets of client 3
+        ([], [0, 1], TooFew),
+        ([], [1, 2, 3], Refused),  # it has dropped out, they say
+    ],
+)
+def test_a_client_answers_once_that_enough_are_left_itself_among_them(protocol, answered, survivors, error):
+    client = Setting.of(protocol, range(4), 3).after_upload()[0]
+    for each in answered:
+        client.answer(each)
+    with pytest.raises(error):
+        client.answer(survivors)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

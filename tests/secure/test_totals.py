@@ -105,7 +105,7 @@ def test_commands_say_that_no_values_of_clients_are_there(fedmpi, tmp_path):
         ["report", folder, "--csv", "rows.csv"],
         ["report", folder, "--markdown"],
         ["compare", folder, folder],
-        ["export", folder, "--tensorboard", "board", "--mllog", "log"],
+        ["export", folder, "--tensorboard", "board"],
         ["plot", "losses", folder, "--image", "losses.png"],
         ["scaling", folder],
     ):
@@ -123,7 +123,7 @@ def test_commands_say_that_no_values_of_clients_are_there(fedmpi, tmp_path):
     run = replace(load_run(folder), config=odd | {"algorithm": {"name": "self-train"}})
     for kind in map(pictures.load, ("gains", "losses")):
         with pytest.raises(BadInput, match="its configuration has no rounds; leave it out"):
-            pictures.picture(kind, [run], kind.Options())
+            pictures.picture(kind(), [run])
 
 
 NODES = """

@@ -6,6 +6,7 @@ import pytest
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.secure.keys import AgreementKey
 from fedmpi.secure.protocols import LightSecAgg, SecAgg
+from tests.secure.sums import exchange
 
 SIZE, MEMBERS = 60_000, range(4)
 PROTOCOLS = {
@@ -43,9 +44,7 @@ def uploads(request):
     public = {number: key.public for number, key in keys.items()}
     roster = protocol.roster(b"run", 1, 0, list(MEMBERS))
     clients = {number: protocol.client(number, keys[number], public, roster) for number in MEMBERS}
-    offers = {number: client.offer()[0] for number, client in clients.items()}
-    for number, client in clients.items():
-        client.accept({n: offers[n][number] for n in roster.neighbours[number]})
+    exchange(roster, clients)
     return [client.upload(WORDS).copy() for client in clients.values()]
 
 

@@ -77,17 +77,8 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_
 
 def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
     (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 250"))
-    options = (
-        "--system",
-        "virtual.toml",
-        "--ranks",
-        2,
-        "--set",
-        "algorithm=fedavg",
-        "--out",
-        tmp_path / "runs",
-    )
-    fedmpi("jobs", "submit", "long.toml", *options)
+    chosen = ("--set", "algorithm=fedavg", "--out", tmp_path / "runs")
+    fedmpi("jobs", "submit", "long.toml", "--system", "virtual.toml", "--ranks", 2, *chosen)
     folder = tmp_path / "runs" / "fedavg"
     wait_for(lambda: rounds_of(folder) > 3, 300, "the case runs")
     task = json.loads(fedmpi("jobs", "status", tmp_path / "runs", "--json").stdout)[0]["task"]

@@ -4,8 +4,6 @@ import json
 import os
 import signal
 
-import pytest
-
 from fedmpi.store.reader import load_run
 from tests.slurm.conftest import drain, wait_for, warn
 
@@ -135,7 +133,3 @@ def check_report(root):
     assert text.count("6/6") == 2
     rows = (root / "rows.csv").read_text().splitlines()
     assert len(rows) == 1 + 3 * 3 + 3 * 2
-
-
-if __name__ == "__main__":
-    raise SystemExit(pytest.main([__file__, "-v"]))

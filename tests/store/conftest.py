@@ -7,6 +7,27 @@ from fedmpi.store.record import RunRecord
 from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
 from fedmpi.tasks.graph_classification import FIELDS
 
+WRITER = """
+import sys
+from pathlib import Path
+from fedmpi.errors import RunFailed
+from fedmpi.store.record import RunRecord
+from fedmpi.store.schema import axis_sizes, blank_round, result_fields
+from fedmpi.tasks.graph_classification import FIELDS
+about = dict(config={}, clients=["a", "b"], rounds=int(sys.argv[2]), partition={}, extra=FIELDS)
+record = RunRecord.create(Path(sys.argv[1]), **about)
+record.begin_attempt(0, 2, ["Bcast"], {})
+try:
+    for index in range(about["rounds"]):
+        results = blank_round(result_fields(FIELDS), axis_sizes(2))
+        results["test_loss"][:] = [index / 7, index / 11]
+        record.write_round(index, results, {"round_seconds": index / 3})
+        print(index, flush=True)
+except RunFailed as failure:
+    print(failure)
+"""
+"""A process that writes rounds into a folder, and says which are written."""
+
 CLIENTS = ("alpha", "beta")
 COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
 

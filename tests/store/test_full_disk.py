@@ -15,6 +15,7 @@ from fedmpi.store.checkpoint import Meta
 from fedmpi.store.reader import load_run
 from fedmpi.store.record import RunRecord
 from tests.saved import save
+from tests.store.conftest import WRITER
 
 
 @pytest.fixture
@@ -85,37 +86,19 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_former_ones(small_disk):
     assert sorted(small_disk.iterdir()) == before
 
 
-_WRITER = """
-import sys
-from pathlib import Path
-from fedmpi.errors import RunFailed
-from fedmpi.store.record import RunRecord
-from fedmpi.store.schema import axis_sizes, blank_round, result_fields
-from fedmpi.tasks.graph_classification import FIELDS
-about = dict(config={}, clients=["a"], rounds=1000, partition={}, extra=FIELDS)
-record = RunRecord.create(Path(sys.argv[1]), **about)
-record.begin_attempt(0, 1, [], {})
-try:
-    for index in range(1000):
-        record.write_round(index, blank_round(result_fields(FIELDS), axis_sizes(1)), {})
-except RunFailed as failure:
-    print(index, failure)
-"""
-
-
 def test_a_file_size_limit_is_told_like_a_full_disk(tmp_path):
     """The same path without root: the log hits a limit that the laid-out file is below."""
-    limit = 400_000
+    limit = 1_180_000
     done = subprocess.run(
-        [sys.executable, "-c", _WRITER, str(tmp_path / "case")],
+        [sys.executable, "-c", WRITER, str(tmp_path / "case"), "2000"],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         capture_output=True,
         text=True,
         check=True,
     )
-    reached, _, message = done.stdout.partition(" ")
+    *written, message = done.stdout.splitlines()
     assert "no space left on device" in message
     run = load_run(tmp_path / "case")
-    assert (run.status, run.rounds_completed) == ("failed", int(reached))
+    assert (run.status, run.rounds_completed) == ("failed", len(written))
     assert run.rounds_completed > 100

@@ -14,23 +14,7 @@ from fedmpi.store.identical import differences
 from fedmpi.store.reader import Run, load_run
 from fedmpi.store.rebuild import rebuild
 from fedmpi.store.record import RunRecord
-
-_WRITER = """
-import sys
-from pathlib import Path
-import numpy as np
-from fedmpi.store.record import RunRecord
-from fedmpi.store.schema import axis_sizes, blank_round, result_fields
-from fedmpi.tasks.graph_classification import FIELDS
-about = dict(config={}, clients=["a", "b"], partition={}, extra=FIELDS)
-record = RunRecord.create(Path(sys.argv[1]), rounds=100000, **about)
-record.begin_attempt(0, 2, ["Bcast"], {})
-for index in range(100000):
-    results = blank_round(result_fields(about["extra"]), axis_sizes(2))
-    results["test_loss"][:] = [index / 7, index / 11]
-    record.write_round(index, results, {"round_seconds": index / 3})
-    print(index, flush=True)
-"""
+from tests.store.conftest import WRITER
 
 
 def _check(run: Run) -> None:
@@ -45,7 +29,7 @@ def test_all_finished_rounds_are_readable_after_sigkill(tmp_path, after):
     folder = tmp_path / "case"
     root = Path(__file__).parents[2]
     writer = subprocess.Popen(
-        [sys.executable, "-c", _WRITER, str(folder)],
+        [sys.executable, "-c", WRITER, str(folder), "100000"],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(root)},
     )

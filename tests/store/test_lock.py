@@ -17,7 +17,6 @@ import sys, time
 from pathlib import Path
 from fedmpi.errors import BadInput
 from fedmpi.store.lock import FolderLock
-from fedmpi.store.disk import system_locks
 while time.time() < float(sys.argv[2]):
     pass
 try:

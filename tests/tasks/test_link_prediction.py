@@ -9,10 +9,10 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, SparseRows
 from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.flops import RgcnFlops
 from fedmpi.models.networks import build
 from fedmpi.models.options import RgcnOptions, Shape
 from fedmpi.models.outcome import Evaluation, Outcome
-from fedmpi.models.rgcn_flops import RgcnFlops
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.link_prediction import LinkPrediction
 from tests.tasks.making import make_case

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from fedmpi.tasks.regression import standardisation
 from tests.tasks.making import make_task
 
 NAN = math.nan
@@ -53,3 +54,11 @@ def test_no_graph_has_no_loss():
     found = MULTI_LABEL.outcome(torch.zeros(0, 3), torch.zeros(0, 3))
     assert math.isnan(found.mean_loss)
     assert found.scores.shape == (0, 3)
+
+
+def test_targets_are_scaled_by_the_labels_that_are_there():
+    center, scale = standardisation(
+        np.array([[1.0, NAN, 5.0, NAN], [3.0, 2.0, 5.0, NAN], [5.0, 4.0, 5.0, NAN]])
+    )
+    assert center == pytest.approx([3.0, 3.0, 5.0, 0.0])
+    assert scale == pytest.approx([(8 / 3) ** 0.5, 1.0, 1.0, 1.0])

@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score
 
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.metrics.classes import f1
+from fedmpi.metrics.tasks import f1
 from fedmpi.models.outcome import Evaluation
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.node_classification import NodeClassification
@@ -37,28 +37,20 @@ def found(task, val, test, labels_val, labels_test):
     return Evaluation(*parts, 0, 0)
 
 
-def test_two_bytes_of_each_held_out_node_travel(task):
+def test_two_bytes_of_each_held_out_node_travel_and_scores_are_over_all_clients(task):
     assert task.lengths.tolist() == [6, 2]
-    one = found(task, [2], [0, 2], [2], [0, 1])
-    assert task.pack(0, one).view(np.int16).tolist() == [2, 0, 2]
-    assert task.pack(1, None).view(np.int16).tolist() == [-1]
-
-
-def test_scores_are_over_all_clients_nodes(task):
     one, two = found(task, [2], [0, 2], [2], [0, 1]), found(task, [], [1], [], [1])
+    assert task.pack(0, one).view(np.int16).tolist() == [2, 0, 2]
     rows = task.rows(np.concatenate([task.pack(0, one), task.pack(1, two)]))
     assert rows["test_correct"].tolist() == [1, 0, 1]
     assert float(rows["test_micro_f1"]) == pytest.approx(2 / 3)
     # class 0: F1 1; class 1: one of two found, F1 2/3; class 2: named once wrongly, F1 0
     assert float(rows["test_macro_f1"]) == pytest.approx((1 + 2 / 3 + 0) / 3)
     assert float(rows["val_micro_f1"]) == 1
-
-
-def test_clients_that_were_not_evaluated_do_not_count(task):
-    one = found(task, [2], [0, 2], [2], [0, 1])
+    # a client that was not evaluated does not count
+    assert task.pack(1, None).view(np.int16).tolist() == [-1]
     rows = task.rows(np.concatenate([task.pack(0, one), task.pack(1, None)]))
-    assert rows["test_correct"].tolist() == [1, 0, 0]
-    assert float(rows["test_micro_f1"]) == 0.5
+    assert (rows["test_correct"].tolist(), float(rows["test_micro_f1"])) == ([1, 0, 0], 0.5)
     nobody = task.rows(np.concatenate([task.pack(0, None), task.pack(1, None)]))
     assert np.isnan(nobody["test_micro_f1"])
 

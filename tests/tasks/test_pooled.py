@@ -36,21 +36,6 @@ FIRST = evaluation([[2, 1]], [[1, 5], [0, 7]])
 SECOND = evaluation([[3, 0], [3, 9]], [])
 
 
-def test_graphs_of_all_clients_are_scored_together(scores):
-    found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
-    # task a: positives score 2 and 3, the negative 3; task b has negatives only
-    assert found["val_task_roc_auc"][0] == 0.25
-    assert np.isnan(found["val_task_roc_auc"][1])
-    assert (found["val_roc_auc"], found["val_tasks_left_out"]) == (0.25, 1)
-    assert (found["test_roc_auc"], found["test_tasks_left_out"]) == (1.0, 0)
-
-
-def test_a_client_without_test_graphs_has_no_score_of_its_own(scores):
-    found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
-    np.testing.assert_array_equal(found["client_test_roc_auc"], [1.0, NAN])
-    np.testing.assert_array_equal(found["client_val_roc_auc"], [NAN, 0.5])
-
-
 def test_graphs_of_a_client_that_was_not_evaluated_do_not_count(scores):
     found = scores.rows(np.concatenate([scores.pack(0, None), scores.pack(1, SECOND)]))
     assert found["val_roc_auc"] == 0.5
@@ -58,11 +43,14 @@ def test_graphs_of_a_client_that_was_not_evaluated_do_not_count(scores):
     assert found["test_tasks_left_out"] == 0
 
 
-def test_lengths_are_four_bytes_per_graph_and_task(scores):
-    assert scores.lengths.tolist() == [24, 16]
-
-
-def test_every_field_is_written(scores):
+def test_graphs_of_all_clients_are_scored_together(scores):
+    assert scores.lengths.tolist() == [24, 16]  # four bytes per graph and task
     found = scores.rows(np.concatenate([scores.pack(0, FIRST), scores.pack(1, SECOND)]))
-    losses = {"train_loss", "val_loss", "test_loss"}
-    assert {field.name for field in scores.fields} == set(found) | losses
+    # task a: positives score 2 and 3, the negative 3; task b has negatives only
+    np.testing.assert_array_equal(found["val_task_roc_auc"], [0.25, NAN])
+    assert (found["val_roc_auc"], found["val_tasks_left_out"]) == (0.25, 1)
+    assert (found["test_roc_auc"], found["test_tasks_left_out"]) == (1.0, 0)
+    # a client without test graphs has no score of its own
+    np.testing.assert_array_equal(found["client_test_roc_auc"], [1.0, NAN])
+    np.testing.assert_array_equal(found["client_val_roc_auc"], [NAN, 0.5])
+    assert {field.name for field in scores.fields} == set(found) | {"train_loss", "val_loss", "test_loss"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedmpi.config.suite import CaseSettings
-from fedmpi.datasets.synthetic_networks import NetworkSize, nodes
+from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
 from fedmpi.errors import BadInput, RankFailed
 from fedmpi.registry.check import build
 from fedmpi.registry.kinds import load_plugin

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import Self
 
 from fedmpi.errors import BadInput
 
@@ -30,65 +28,13 @@ _MOST_AT_ONCE = 64 << 20
 """tarfile reads a header, of the size that the archive says, in one piece."""
 
 
+@dataclass(frozen=True)
 class Archive:
-    """An archive open for reading: its plain files by their path below the bundle's folder.
+    """An archive open for reading: its plain files by their path below the bundle's folder."""
 
-    Raises
-    ------
-    BadInput
-        The file cannot be read, is no archive, or holds something else than plain files below one folder,
-        one twice, or more than any bundle.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stack = ExitStack()
-        with self._in_words():
-            if path.exists() and not path.is_file():  # a pipe would be waited for
-                raise BadInput("no bundle: it is not a file")
-            raw = self._stack.enter_context(path.open("rb"))
-            unpacked = self._stack.enter_context(gzip.GzipFile(fileobj=raw, mode="rb"))
-            bounded = _Bounded(unpacked)
-            self._archive = self._stack.enter_context(tarfile.TarFile(fileobj=bounded, mode="r"))
-            self.members = self._members()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """Turn whatever an archive of anybody's bytes ends in into one line."""
-        try:
-            yield
-        except (BadInput, *_OF_BYTES, OSError) as error:
-            self._stack.close()
-            raise BadInput(f"{self._path}: {_line(error)}") from error
-
-    def _members(self) -> dict[str, tarfile.TarInfo]:
-        found: dict[str, tarfile.TarInfo] = {}
-        end = -1
-        while (member := self._archive.next()) is not None:
-            if member.offset <= end or len(found) >= MOST_FILES:  # a size below 0 leads back, and round again
-                raise BadInput(f"no bundle: it leads back to its beginning, or has over {MOST_FILES} files")
-            end = member.offset
-            parts = PurePosixPath(member.name).parts
-            if member.isdir():
-                continue
-            plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
-            if not plain or ".." in parts or member.name.startswith("/") or len(parts) < 2:
-                raise BadInput(f"no bundle: {member.name} is not a plain file below one folder")
-            if not 0 <= member.size <= MOST_FILE_BYTES:
-                raise BadInput(f"no bundle: {member.name} would have {member.size} bytes")
-            path = "/".join(parts[1:])
-            if path in found:
-                raise BadInput(f"no bundle: {path} is in it twice")
-            found[path] = member
-        return found
+    path: Path
+    tar: tarfile.TarFile
+    members: dict[str, tarfile.TarInfo]
 
     def digest(self, path: str) -> str:
         """Return the SHA-256 of a file, in hexadecimal."""
@@ -106,16 +52,68 @@ class Archive:
     def content(self, path: str) -> bytes:
         """Return the content of a file that is read as a whole: an index, a table, a suite."""
         if self.members[path].size > MOST_TEXT_BYTES:
-            raise BadInput(f"{self._path}: no bundle: {path} has over {MOST_TEXT_BYTES >> 20} MB")
+            raise BadInput(f"{self.path}: no bundle: {path} has over {MOST_TEXT_BYTES >> 20} MB")
         return b"".join(self._pieces(path))
 
     def _pieces(self, path: str) -> Iterator[bytes]:
-        with self._in_words():
-            stream = self._archive.extractfile(self.members[path])
+        with _in_words(self.path):
+            stream = self.tar.extractfile(self.members[path])
             assert stream is not None  # `_members` keeps plain files only
             with stream:
                 while piece := stream.read(_PIECE):
                     yield piece
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Archive]:
+    """Open an archive for reading.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read, is no archive, or holds something else than plain files below one folder,
+        one twice, or more than any bundle.
+    """
+    with ExitStack() as stack:
+        with _in_words(path):
+            if path.exists() and not path.is_file():  # a pipe would be waited for
+                raise BadInput("no bundle: it is not a file")
+            raw = stack.enter_context(path.open("rb"))
+            unpacked = stack.enter_context(_Bounded(fileobj=raw, mode="rb"))
+            tar = stack.enter_context(tarfile.TarFile(fileobj=unpacked, mode="r"))
+            members = _members(tar)
+        yield Archive(path, tar, members)
+
+
+def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
+    found: dict[str, tarfile.TarInfo] = {}
+    end = -1
+    while (member := tar.next()) is not None:
+        if member.offset <= end or len(found) >= MOST_FILES:  # a size below 0 leads back, and round again
+            raise BadInput(f"no bundle: it leads back to its beginning, or has over {MOST_FILES} files")
+        end = member.offset
+        parts = PurePosixPath(member.name).parts
+        if member.isdir():
+            continue
+        plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+        if not plain or ".." in parts or member.name.startswith("/") or len(parts) < 2:
+            raise BadInput(f"no bundle: {member.name} is not a plain file below one folder")
+        if not 0 <= member.size <= MOST_FILE_BYTES:
+            raise BadInput(f"no bundle: {member.name} would have {member.size} bytes")
+        path = "/".join(parts[1:])
+        if path in found:
+            raise BadInput(f"no bundle: {path} is in it twice")
+        found[path] = member
+    return found
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Turn whatever an archive of anybody's bytes ends in into one line."""
+    try:
+        yield
+    except (BadInput, *_OF_BYTES, OSError) as error:
+        raise BadInput(f"{path}: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:
@@ -128,31 +126,20 @@ def _line(error: Exception) -> str:
     return f"cannot read it ({getattr(error, 'strerror', '') or error})"
 
 
-class _Bounded(io.RawIOBase):
+class _Bounded(gzip.GzipFile):
     """A stream of which no more than a bundle has is read, nor too much in one piece."""
 
-    def __init__(self, stream: gzip.GzipFile) -> None:
-        self._stream = stream
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _MOST_AT_ONCE:
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= _MOST_AT_ONCE:
             raise BadInput(f"no bundle: it has a header of over {_MOST_AT_ONCE >> 20} MB")
-        self._bound(self._stream.tell() + size)
-        return self._stream.read(size)
+        _refuse_beyond(self.tell() + size)
+        return super().read(size)
 
-    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
-        self._bound(place)
-        return self._stream.seek(place, whence)
+    def seek(self, offset: int, whence: int = 0) -> int:
+        _refuse_beyond(offset)
+        return super().seek(offset, whence)
 
-    def tell(self) -> int:
-        return self._stream.tell()
 
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def _bound(self, end: int) -> None:
-        if end > MOST_BYTES:
-            raise BadInput(f"no bundle: unpacked it has over {MOST_BYTES >> 30} GiB; unpack it yourself")
+def _refuse_beyond(end: int) -> None:
+    if end > MOST_BYTES:
+        raise BadInput(f"no bundle: unpacked it has over {MOST_BYTES >> 30} GiB; unpack it yourself")

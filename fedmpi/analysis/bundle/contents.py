@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -69,13 +68,6 @@ def systems_json(found: Sequence[tuple[str, dict[str, Any]]]) -> str:
     systems = grouped(found, lambda pair: json.dumps(pair[1], sort_keys=True)).values()
     listed = [{"system": pairs[0][1], "cases": [case for case, _ in pairs]} for pairs in systems]
     return json.dumps(listed, indent=2) + "\n"
-
-
-def clients_csv(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows of `rows.client_rows` as a file."""
-    stream = io.StringIO()
-    rows.write((dict(row) for row in found), stream)
-    return stream.getvalue()
 
 
 def rows_of(run: Run) -> list[dict[str, Any]]:
@@ -162,7 +154,7 @@ class Index(Stored):
     files: list[File]
 
 
-def read_index(text: bytes) -> Index:
+def read_index(bundle: Path, text: bytes) -> Index:
     """Return the index of a bundle.
 
     Raises
@@ -175,10 +167,9 @@ def read_index(text: bytes) -> Index:
         version = index.get("format") if isinstance(index, dict) else None
         if not isinstance(version, int) or version == FORMAT:
             return Index.model_validate(index)
-    except ValidationError as error:
-        raise BadInput(f"{INDEX} is not the index of a bundle ({stored.in_words(error)})") from error
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{INDEX} is not the index of a bundle") from error
+        why = f" ({stored.in_words(error)})" if isinstance(error, ValidationError) else ""
+        raise BadInput(f"{bundle}: {INDEX} is not the index of a bundle{why}") from error
     later = f"this fedmpi reads up to {FORMAT}; update fedmpi"
     why = later if version > FORMAT else "its table has older columns; pack its runs again"
-    raise BadInput(f"a bundle of format {version}, {why}")
+    raise BadInput(f"{bundle}: a bundle of format {version}, {why}")

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import fedmpi
+from fedmpi.analysis import rows
 from fedmpi.analysis.bundle import contents
 from fedmpi.analysis.discovery import each_run
 from fedmpi.config import locations
@@ -39,30 +40,6 @@ class Packed:
 
 
 _MOST_NAMED = 3
-
-
-class _Archive:
-    """A tar archive being written, which knows what is in it; the same files give the same bytes."""
-
-    def __init__(self, archive: tarfile.TarFile, folder: str) -> None:
-        self._archive, self._folder = archive, folder
-        self.files: list[dict[str, Any]] = []
-
-    def add(self, path: str, content: bytes) -> None:
-        """Add a file and remember its size and digest."""
-        self._write(path, content)
-        digest = hashlib.sha256(content).hexdigest()
-        self.files.append({"path": path, "bytes": len(content), "sha256": digest})
-
-    def finish(self, index: Mapping[str, Any]) -> None:
-        """Add the index, which lists all other files."""
-        text = json.dumps({**index, "files": self.files}, indent=2) + "\n"
-        self._write(contents.INDEX, text.encode())
-
-    def _write(self, path: str, content: bytes) -> None:
-        member = tarfile.TarInfo(f"{self._folder}/{path}")
-        member.size, member.mode = len(content), 0o644
-        self._archive.addfile(member, io.BytesIO(content))
 
 
 def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
@@ -100,17 +77,18 @@ def pack(paths: list[Path], target: Path, suite: Path | None = None) -> Packed:
     if suite is None:
         notes.append(f"suite {names[0] or '(none)'}: no such file here, so nobody knows what is missing")
     else:
-        _compare(suite, runs, problems, notes)
+        try:
+            found = {contents.place_of(run): run.config for run in runs}
+            problems += contents.incompleteness(contents.expected(suite), found)
+        except BadInput as error:
+            notes.append(f"the suite cannot be checked here, so nobody knows what is missing: {error}")
     if problems:
-        raise BadInput(_refusal(problems))
+        more = len(problems) - _MOST_NAMED
+        named = "; ".join(problems[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        advice = "Finish them, or say with --suite which suite these runs are all of"
+        raise BadInput(f"nothing packed: {named}. {advice}")
     _write(target, runs, names[0], suite)
     return Packed(target, len(runs), target.stat().st_size, tuple(notes), tuple(left_out))
-
-
-def _refusal(problems: Sequence[str]) -> str:
-    more = len(problems) - _MOST_NAMED
-    named = "; ".join(problems[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"nothing packed: {named}. Finish them, or say with --suite which suite these runs are all of"
 
 
 def _write(target: Path, runs: list[Run], name: str, suite: Path | None) -> None:
@@ -120,7 +98,7 @@ def _write(target: Path, runs: list[Run], name: str, suite: Path | None) -> None
         target.parent.mkdir(parents=True, exist_ok=True)
         with tarfile.open(scratch, "w:gz", compresslevel=6) as archive:
             stem = target.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz")
-            _fill(_Archive(archive, stem or "bundle"), runs, name, suite)
+            _fill(archive, stem or "bundle", runs, name, suite)
         os.replace(scratch, target)
     except OSError as error:
         raise BadInput(f"{target}: cannot write it ({error.strerror})") from error
@@ -143,31 +121,31 @@ def _ended(paths: list[Path], problems: list[str], left_out: list[str]) -> list[
     return list(found.values())
 
 
-def _compare(suite: Path, runs: list[Run], problems: list[str], notes: list[str]) -> None:
-    """Add what of a suite is missing or has other settings."""
-    try:
-        wanted = contents.expected(suite)
-    except BadInput as error:
-        notes.append(f"the suite cannot be checked here, so nobody knows what is missing: {error}")
-        return
-    problems += contents.incompleteness(wanted, {contents.place_of(run): run.config for run in runs})
-
-
-def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> None:
+def _fill(archive: tarfile.TarFile, folder: str, runs: list[Run], name: str, suite: Path | None) -> None:
+    """Write all files, the index last, which lists the others; the same runs give the same bytes."""
     table, systems, cases = [], [], []
+    files: list[dict[str, Any]] = []
+
+    def add(path: str, content: bytes) -> None:
+        member = tarfile.TarInfo(f"{folder}/{path}")
+        member.size, member.mode = len(content), 0o644
+        archive.addfile(member, io.BytesIO(content))
+        digest = hashlib.sha256(content).hexdigest()
+        files.append({"path": path, "bytes": len(content), "sha256": digest})
+
     for run in runs:
         case = contents.place_of(run)
         table += contents.rows_of(run)
         systems.append((case, contents.system_of(run)))
         cases.append({"case": case, "config_digest": run.config_digest, "rounds": run.rounds})
         with disk.open_plain(run.folder / runfile.NAME) as stream:
-            archive.add(f"runs/{case}/{runfile.NAME}", stream.read())
-    archive.add(contents.CLIENTS, contents.clients_csv(table).encode())
-    archive.add(contents.SYSTEMS, contents.systems_json(systems).encode())
+            add(f"runs/{case}/{runfile.NAME}", stream.read())
+    add(contents.CLIENTS, rows.text(table).encode())
+    add(contents.SYSTEMS, contents.systems_json(systems).encode())
     if suite is not None:
-        archive.add(contents.SUITE, suite.read_bytes())
+        add(contents.SUITE, suite.read_bytes())
     text = contents.READ_ME.format(name=name, version=fedmpi.__version__, count=len(runs))
-    archive.add(contents.README, text.encode())
+    add(contents.README, text.encode())
     index = {
         "format": contents.FORMAT,
         "suite": name,
@@ -175,8 +153,9 @@ def _fill(archive: _Archive, runs: list[Run], name: str, suite: Path | None) -> 
         "fedmpi_version": fedmpi.__version__,
         "schema_version": SCHEMA_VERSION,
         "cases": cases,
+        "files": files,
     }
-    archive.finish(index)
+    add(contents.INDEX, (json.dumps(index, indent=2) + "\n").encode())
 
 
 def suite_file(paths: Sequence[Path], runs: Sequence[Run], name: str) -> Path | None:

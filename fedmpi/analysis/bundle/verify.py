@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedmpi.analysis import rows
 from fedmpi.analysis.bundle import contents
-from fedmpi.analysis.bundle.archive import Archive
+from fedmpi.analysis.bundle.archive import Archive, opened
 from fedmpi.errors import BadInput
 from fedmpi.store import runfile
 from fedmpi.store.checks import SEALED
@@ -44,22 +45,18 @@ def verify(path: Path) -> Findings:
     BadInput
         The file cannot be read, or is no bundle.
     """
-    with Archive(path) as archive, tempfile.TemporaryDirectory() as folder:
-        return _Verification(path, archive, Path(folder)).run()
+    with opened(path) as archive, tempfile.TemporaryDirectory() as folder:
+        return _Verification(archive, Path(folder)).run()
 
 
 class _Verification:
     """One pass over an archive; records are unpacked one at a time."""
 
-    def __init__(self, path: Path, archive: Archive, folder: Path) -> None:
-        self._archive, self._folder = archive, folder
-        self._members = archive.members
+    def __init__(self, archive: Archive, folder: Path) -> None:
+        self._archive, self._folder, self._members = archive, folder, archive.members
         if contents.INDEX not in self._members:
-            raise BadInput(f"{path}: no bundle: there is no {contents.INDEX} in it")
-        try:
-            self._index = contents.read_index(archive.content(contents.INDEX))
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from error
+            raise BadInput(f"{archive.path}: no bundle: there is no {contents.INDEX} in it")
+        self._index = contents.read_index(archive.path, archive.content(contents.INDEX))
         self._found = Findings()
 
     def run(self) -> Findings:
@@ -94,7 +91,8 @@ class _Verification:
         for path in sorted(records, key=lambda path: (order.get(path, len(order)), path)):
             case = path.removeprefix("runs/").removesuffix(f"/{runfile.NAME}")
             try:
-                run = self._record(path)
+                self._archive.unpack(path, self._folder / runfile.NAME)
+                run = load_run(self._folder / runfile.NAME)
                 problems = _record_problems(run, case, listed.get(case))
                 found[case] = _figures(run)
                 old += run.schema_version < SEALED
@@ -110,11 +108,6 @@ class _Verification:
                 self._found.checked.append(f"runs that have diverged, without rows: {diverged}")
             self._found.checked.append(f"digests of all rounds of {len(found) - old} records{without}")
         return found
-
-    def _record(self, path: str) -> Run:
-        file = self._folder / runfile.NAME
-        self._archive.unpack(path, file)
-        return load_run(file)
 
     def _completeness(self, found: Mapping[str, Mapping[str, Any]]) -> None:
         if contents.SUITE not in self._members:
@@ -135,7 +128,7 @@ class _Verification:
         text = self._text(contents.CLIENTS)
         if text is None:
             return
-        stored, followed = _rows(text), _rows(contents.clients_csv(table))
+        stored, followed = _rows(text), _rows(rows.text(table))
         wrong = []
         if len(stored) != len(followed):
             wrong.append(f"{len(stored)} rows, the records give {len(followed)}")

@@ -9,11 +9,69 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.comparison.judging import Allowance, too_bad
 from fedmpi.analysis.comparison.merits import Ratio, ratios, unit_of
 from fedmpi.analysis.comparison.outcomes import Side
 from fedmpi.analysis.comparison.pairs import Pair, pair
+from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import Metric
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much worse than the reference is still accepted.
+
+    Attributes
+    ----------
+    amount : float
+        Share of 1 for points, share of the reference's value if relative, else in the score's own unit.
+    unit : str
+        "points", "relative" or "absolute".
+    given : str
+        What the user wrote, for messages; empty for a default.
+    """
+
+    amount: float
+    unit: str
+    given: str = ""
+
+    def check(self, judged: Metric) -> None:
+        """Raise BadInput where points are allowed of a score that has none."""
+        if self.unit == "points" and not judged.bounded:
+            advice = "give a percentage of the reference's, such as 1%, or a number in the labels' unit"
+            raise BadInput(f"{self.given}: {judged.title} has no points; {advice}")
+
+    def of(self, reference: float) -> float:
+        """Return the largest loss beside a reference's value."""
+        return self.amount * (abs(reference) if self.unit == "relative" else 1.0) + _ROUNDING
+
+    def text(self, judged: Metric) -> str:
+        """Return it as it stands behind a difference."""
+        if self.unit == "relative":
+            return f"{100 * self.amount:g} %"
+        return f"{judged.scale * self.amount:g}"
+
+
+def too_bad(judged: Metric, allowed: Allowance | None, first: float, second: float) -> str:
+    """Return in words why the second value is too bad beside the first; empty if it is not.
+
+    Parameters
+    ----------
+    allowed : Allowance or None
+        None: a point; of a score in the labels' unit 1 % of the reference's.
+    first, second : float
+        A NaN is never good enough.
+    """
+    allowed = allowed or Allowance(0.01, "points" if judged.bounded else "relative")
+    most, loss = allowed.of(first), judged.sign * (first - second)
+    if math.isnan(loss):
+        return f"no {judged.title} of both sides, so none to judge by"
+    if loss <= most:
+        return ""
+    way = "below" if judged.higher else "above"
+    size = f"{judged.shown(loss)}{judged.points}"
+    return f"{judged.title} {size} {way} the reference ({allowed.text(judged)} allowed)"
 
 
 @dataclass(frozen=True)
@@ -100,22 +158,21 @@ def compare(
         for allowed in (limits.tolerance, limits.less_accurate):
             if allowed is not None:
                 allowed.check(judged)
-    left_out += [line for each in found for line in _unfinished(each)]
+    left_out += [
+        f"{run.folder}: {run.status}, so not compared{': ' + run.reason if run.reason else ''}"
+        for each in found
+        for run in (each.first, each.second)
+        if run.status != "complete"
+    ]
     groups = grouped(found, lambda each: each.case)
     cases = tuple(_case(names, pairs, limits) for names, pairs in groups.items())
     counted = [each for case in cases for each in _counted(case.pairs)]
     speedy = _speedy(cases)
     unit = unit_of(counted)
-    overall = _alike(cases, _merged(ratios(counted, unit), ratios(speedy, unit)))
+    overall = _merged(ratios(counted, unit), ratios(speedy, unit))
+    if len({case.dataset for case in cases}) > 1:
+        overall = tuple(each for each in overall if not each.merit.of_labels)
     return Comparison(first, second, cases, overall, tuple(left_out), _checks(cases, overall, limits))
-
-
-def _unfinished(each: Pair) -> list[str]:
-    return [
-        f"{run.folder}: {run.status}, so not compared{': ' + run.reason if run.reason else ''}"
-        for run in (each.first, each.second)
-        if run.status != "complete"
-    ]
 
 
 def _counted(pairs: Sequence[Pair]) -> list[Pair]:
@@ -138,12 +195,6 @@ def _merged(accuracy: Sequence[Ratio], speed: Sequence[Ratio]) -> tuple[Ratio, .
     """Return figures of accuracy from the first, all others from the second."""
     kept = [each for each in accuracy if each.merit.kind == "accuracy"]
     return (*kept, *(each for each in speed if each.merit.kind != "accuracy"))
-
-
-def _alike(cases: Sequence[CaseResult], found: Sequence[Ratio]) -> tuple[Ratio, ...]:
-    """Leave out figures in the labels' unit, if the cases are of several datasets."""
-    several = len({case.dataset for case in cases}) > 1
-    return tuple(each for each in found if not (several and each.merit.of_labels))
 
 
 def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
@@ -174,9 +225,9 @@ def _headlines(pairs: Sequence[Pair]) -> list[Metric]:
 
 def _means(pairs: Sequence[Pair], metric: Metric) -> tuple[float, float]:
     """Return both sides' means over the pairs judged by a metric; NaN if a run lacks it."""
-    chosen = [each for each in pairs if each.first.metrics[0] == metric]
-    sides = [each.first for each in chosen], [each.second for each in chosen]
-    first, second = (np.mean([run.figures.get(metric.field(), math.nan) for run in side]) for side in sides)
+    runs = [(each.first, each.second) for each in pairs if each.first.metrics[0] == metric]
+    values = [[run.figures.get(metric.field(), math.nan) for run in both] for both in runs]
+    first, second = map(np.mean, zip(*values, strict=True))
     return float(first), float(second)
 
 
@@ -185,10 +236,10 @@ def _checks(cases: Sequence[CaseResult], overall: Sequence[Ratio], limits: Limit
     if limits.slower is not None or limits.less_accurate is not None:
         wrong = [f"{_named(case)}{line}" for case in cases for line in case.invalid]
         checks += [Check(False, f"INVALID: {line}") for line in wrong]
-    by_name = {each.merit.name: each for each in overall if each.flagged < each.pairs}
     if limits.slower is not None:
         name = "round_seconds_median" if limits.target is None else "seconds_to_target"
-        checks.append(_slower(by_name.get(name), limits.slower, cases))
+        known = (each for each in overall if each.merit.name == name and each.flagged < each.pairs)
+        checks.append(_slower(next(known, None), limits.slower, cases))
     if limits.less_accurate is not None:
         checks += _less_accurate(cases, overall, limits.less_accurate)
     return tuple(checks)
@@ -196,18 +247,13 @@ def _checks(cases: Sequence[CaseResult], overall: Sequence[Ratio], limits: Limit
 
 def _slower(found: Ratio | None, limit: float, cases: Sequence[CaseResult]) -> Check:
     if found is None or math.isnan(found.ratio):
-        return Check(False, f"speed: {_no_pair(cases)}, so the check cannot pass")
+        pairs = _speedy(cases)
+        ranks = bool(pairs) and all(each.first.ranks != each.second.ranks for each in pairs)
+        advice = " (--any-ranks allows other numbers of ranks)" * ranks
+        return Check(False, f"speed: no valid pair that is like for like{advice}, so the check cannot pass")
     change = 100 * (found.ratio - 1)
     what = f"{found.merit.title}: {change:+.1f} % ({100 * limit:g} % allowed), {found.pairs} pairs"
     return Check(found.ratio <= 1 + limit, what)
-
-
-def _no_pair(cases: Sequence[CaseResult]) -> str:
-    """Return why no speed can be judged; where it is for the ranks, what allows these."""
-    pairs = _speedy(cases)
-    ranks = bool(pairs) and all(each.first.ranks != each.second.ranks for each in pairs)
-    advice = " (--any-ranks allows other numbers of ranks)" if ranks else ""
-    return f"no valid pair that is like for like{advice}"
 
 
 def _less_accurate(

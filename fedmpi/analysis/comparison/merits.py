@@ -76,29 +76,22 @@ _COSTS: tuple[Merit, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Unit:
-    """What counts as one observation: pairs of one mark are averaged first."""
-
-    name: str
-    mark: Callable[[Pair], object]
-
-
-PAIR = Unit("pair", id)
-_WIDER = (
-    Unit("session", lambda each: each.session),
-    Unit("dataset", lambda each: each.first.dataset),
-    Unit("case", lambda each: each.case),
-)
+_UNITS: dict[str, Callable[[Pair], object]] = {
+    "session": lambda each: each.session,
+    "dataset": lambda each: each.first.dataset,
+    "case": lambda each: each.case,
+    "pair": id,
+}
+"""What counts as one observation, the widest first: pairs of one mark are averaged first."""
 
 
-def unit_of(pairs: Sequence[Pair]) -> Unit:
+def unit_of(pairs: Sequence[Pair]) -> str:
     """Return what counts as one: what runs share, chance in it does not part.
 
     Sessions where equal runs are there several times: a machine drifts from one to the next. Else datasets
     where there are several, else cases, else pairs.
     """
-    return next((unit for unit in _WIDER if len({unit.mark(each) for each in pairs}) > 1), PAIR)
+    return next((unit for unit, mark in _UNITS.items() if len(set(map(mark, pairs))) > 1), "pair")
 
 
 @dataclass(frozen=True)
@@ -145,7 +138,7 @@ class Ratio:
         return "difference" if self.merit.kind == ACCURACY or math.isnan(self.ratio) else "ratio"
 
 
-def ratios(pairs: Sequence[Pair], unit: Unit = PAIR) -> list[Ratio]:
+def ratios(pairs: Sequence[Pair], unit: str) -> list[Ratio]:
     """Return the ratio of every figure that both runs of some pair have; refused pairs are left out.
 
     Pairs that are like for like count alone where there are any; else the flagged ones are shown. Those of
@@ -155,21 +148,16 @@ def ratios(pairs: Sequence[Pair], unit: Unit = PAIR) -> list[Ratio]:
     metrics = dict.fromkeys(each.first.metrics for each in pairs)
     merits = dict.fromkeys(merit for each in metrics for merit in _of_metrics(each))
     for merit in (*merits, *_COSTS):
-        usable = [pair for pair in pairs if not pair.refused and _has(pair, merit)]
+        usable = [pair for pair in pairs if not pair.refused and np.isfinite(_values(pair, merit)).all()]
         alike = [pair for pair in usable if not pair.spoilt(merit.kind)]
         if usable:
             found.append(_ratio(merit, alike or usable, 0 if alike else len(usable), unit))
     return found
 
 
-def _has(pair: Pair, merit: Merit) -> bool:
-    values = (run.figures.get(merit.name, math.nan) for run in (pair.first, pair.second))
-    return all(math.isfinite(value) for value in values)
-
-
-def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int, unit: Unit) -> Ratio:
-    units = grouped(pairs, unit.mark).values()
-    groups = [np.array([_both(each, merit) for each in members]) for members in units]
+def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int, unit: str) -> Ratio:
+    units = grouped(pairs, _UNITS[unit]).values()
+    groups = [np.array([_values(each, merit) for each in members]) for members in units]
     values = np.array([group.mean(axis=0) for group in groups])
     gap = estimate(values[:, 1] - values[:, 0])
     logs = Estimate(math.nan if values.any() else 0.0, count=gap.count)
@@ -177,18 +165,18 @@ def _ratio(merit: Merit, pairs: Sequence[Pair], flagged: int, unit: Unit) -> Rat
         logs = estimate([np.log(group[:, 1] / group[:, 0]).mean() for group in groups])
     ratio, wide = math.exp(logs.mean), math.exp(_half(logs))
     decisive = gap if merit.kind == ACCURACY or math.isnan(ratio) else logs
-    verdict = decisive.verdict(merit.better == "higher", counted=merit.kind != ACCURACY, of=unit.name)
+    verdict = decisive.verdict(merit.better == "higher", counted=merit.kind != ACCURACY, of=unit)
     if flagged == len(pairs):
         verdict = "not like for like"
     first, second = map(float, values.mean(axis=0))
     return Ratio(
         merit, first, second, ratio, ratio / wide, ratio * wide, gap.mean, _half(gap),
-        len(pairs), flagged, unit.name, gap.count, verdict,
+        len(pairs), flagged, unit, gap.count, verdict,
     )  # fmt: skip
 
 
-def _both(pair: Pair, merit: Merit) -> list[float]:
-    return [run.figures[merit.name] for run in (pair.first, pair.second)]
+def _values(pair: Pair, merit: Merit) -> list[float]:
+    return [run.figures.get(merit.name, math.nan) for run in (pair.first, pair.second)]
 
 
 def _half(found: Estimate) -> float:

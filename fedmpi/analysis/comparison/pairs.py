@@ -143,35 +143,22 @@ def _matched(
 
 def _pair(first: Outcome, second: Outcome, by: str | None, any_ranks: bool) -> Pair:
     subject = _subject(first.config, second.config, by)
-    reasons = [*_data_reasons(first, second), *_setting_reasons(first.config, second.config, subject)]
+    reasons = _reasons(first, second, subject)
     stated, ranks = [], " -> ".join("+".join(map(str, run.ranks)) or "none" for run in (first, second))
     if first.ranks != second.ranks and any_ranks:
         stated.append(f"ranks: {ranks}")
     elif first.ranks != second.ranks:
         reasons.append(Reason(f"other number of ranks ({ranks})", (SPEED,)))
+    same = setting(first.config, "algorithm") == setting(second.config, "algorithm")
     stated += [
         line
         for name in dict.fromkeys((*subject, *_SYSTEM))
         for line in _differences(first.config, second.config, name)
-        if not line.startswith("algorithm.") and not _new_file(first, second, name)
+        if not line.startswith("algorithm.") and (name != "plugin" or same)  # each has its file
     ]
     systems = ((name, value, second.system.get(name, "-")) for name, value in first.system.items())
     stated += [f"{name}: {ours} -> {theirs}" for name, ours, theirs in systems if ours != theirs]
     return Pair(first, second, tuple(reasons), tuple(stated))
-
-
-def _new_file(first: Outcome, second: Outcome, name: str) -> bool:
-    """Return whether a difference is no more than that one algorithm stands in a file of its own."""
-    same = setting(first.config, "algorithm") == setting(second.config, "algorithm")
-    return name == "plugin" and not same
-
-
-def _data_reasons(first: Outcome, second: Outcome) -> list[Reason]:
-    if first.data != second.data:
-        return [Reason("other content of the datasets (digests differ)", _ALL, refused=True)]
-    if first.clients != second.clients or first.partition != second.partition:
-        return [Reason("clients hold other graphs (other partition)", _ALL, refused=True)]
-    return []
 
 
 _WHY = {
@@ -184,13 +171,16 @@ _WHY = {
 }
 
 
-def _setting_reasons(
-    first: Mapping[str, Any], second: Mapping[str, Any], subject: Sequence[str]
-) -> list[Reason]:
+def _reasons(first: Outcome, second: Outcome, subject: Sequence[str]) -> list[Reason]:
+    """Return in what two runs are not like for like, but for what they are compared by."""
     reasons = []
+    if first.data != second.data:
+        reasons.append(Reason("other content of the datasets (digests differ)", _ALL, refused=True))
+    elif first.clients != second.clients or first.partition != second.partition:
+        reasons.append(Reason("clients hold other graphs (other partition)", _ALL, refused=True))
     apart = {*_APART, *_SYSTEM, *subject, "partition", "dataset"}
-    for name in sorted({*first, *second} - apart):
-        if lines := _differences(first, second, name):
+    for name in sorted({*first.config, *second.config} - apart):
+        if lines := _differences(first.config, second.config, name):
             text, spoils = _WHY.get(name, ("other settings", _ALL))
             reasons.append(Reason(f"{text} ({', '.join(lines)})", spoils))
     return reasons

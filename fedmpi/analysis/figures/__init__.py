@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,24 +22,39 @@ from fedmpi.store.reader import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = (
-    *("gradient-norms", "thresholds", "within-clusters", "losses", "pair-heterogeneity", "gains"),
-    *("sample-counts", "scores", "scaling", "client-costs", "clustering", "t-sne", "epsilon"),
-)
-"""The kinds; each has a module of its name here, with a class `Options` and a function `draw`."""
+KINDS = {
+    "gradient-norms": "rounds:GradientNorms",
+    "thresholds": "by_setting:Thresholds",
+    "within-clusters": "heterogeneity:WithinClusters",
+    "losses": "rounds:Losses",
+    "pair-heterogeneity": "heterogeneity:PairHeterogeneity",
+    "gains": "gains:Gains",
+    "sample-counts": "fedgraphnn:SampleCounts",
+    "scores": "fedgraphnn:Scores",
+    "scaling": "scaling:Scaling",
+    "client-costs": "scaling:ClientCosts",
+    "clustering": "unsupervised:Clustering",
+    "t-sne": "unsupervised:TSne",
+    "epsilon": "by_setting:Epsilon",
+}
+"""The kinds by name: module here, and its class."""
 
 FORMATS = (".svg", ".pdf", ".png")
 """Suffixes that an image may have."""
 
 
-class KindOptions(BaseModel):
-    """What the options of every kind refuse: unknown names, and numbers that are none."""
+class Kind(BaseModel):
+    """A kind of figure: its options are its fields. Unknown names are refused, and numbers that are none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    def draw(self, runs: Sequence[Run]) -> Figure:
+        """Return the picture of complete runs."""
+        raise NotImplementedError
 
-class WalkKindOptions(KindOptions):
-    """Options of kinds that compare structures.
+
+class GraphKind(Kind):
+    """A kind that looks at the graphs of the runs, and compares structures.
 
     Attributes
     ----------
@@ -56,18 +71,13 @@ class WalkKindOptions(KindOptions):
         """Return them checked."""
         return WalkOptions(self.length, self.walks, self.seed)
 
-
-class Kind(Protocol):
-    """What the module of a kind has."""
-
-    Options: type[BaseModel]
-
-    def draw(self, runs: Sequence[Run], options: Any, source: DataSource | None) -> Figure:
-        """Return the picture of complete runs; `source` is for kinds that look at the graphs."""
+    def draw(self, runs: Sequence[Run], source: DataSource | None = None) -> Figure:
+        """Return the picture of complete runs; `source` is where the graphs are, by default as ever."""
+        raise NotImplementedError
 
 
-def load(kind: str, place: str = "") -> Kind:
-    """Return the module of a kind.
+def load(kind: str, place: str = "") -> type[Kind]:
+    """Return the class of a kind.
 
     Parameters
     ----------
@@ -84,11 +94,12 @@ def load(kind: str, place: str = "") -> Kind:
         raise BadInput(f'{place}there is no kind "{kind}" of figure{hint} (known: {", ".join(KINDS)})')
     if importlib.util.find_spec("matplotlib") is None:
         raise BadInput("figures are drawn by matplotlib, which is missing: pip install 'fedmpi[report]'")
-    return cast(Kind, importlib.import_module(f"{__name__}.{kind.replace('-', '_')}"))
+    module, name = KINDS[kind].split(":")
+    return cast(type[Kind], getattr(importlib.import_module(f"{__name__}.{module}"), name))
 
 
-def check_options(kind: Kind, values: Mapping[str, Any], place: str) -> BaseModel:
-    """Return the options of a kind.
+def check_options(kind: type[Kind], values: Mapping[str, Any], place: str) -> Kind:
+    """Return a kind with its options.
 
     Raises
     ------
@@ -96,17 +107,16 @@ def check_options(kind: Kind, values: Mapping[str, Any], place: str) -> BaseMode
         Unknown option or wrong value; the message begins with `place`, and names option and closest match.
     """
     try:
-        return kind.Options.model_validate(dict(values))
+        return kind.model_validate(dict(values))
     except ValidationError as error:
         detail = error.errors()[0]
     key = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        known = list(kind.Options.model_fields)
+        known = list(kind.model_fields)
         raise BadInput(f"{place}{key}: unknown option{closest(key, known)} (known: {', '.join(known)})")
     text = detail["msg"].removeprefix("Value error, ")
-    shown = "" if detail["type"] == "missing" else f" (got {detail['input']!r})"
-    colon = ": " if key else ""
-    raise BadInput(f"{place}{key}{colon}{text[0].lower()}{text[1:]}{shown if key else ''}")
+    shown = f" (got {detail['input']!r})" if key else ""
+    raise BadInput(f"{place}{key}{': ' * bool(key)}{text[0].lower()}{text[1:]}{shown}")
 
 
 def check_image(image: Path) -> None:
@@ -118,7 +128,6 @@ def check_image(image: Path) -> None:
 def picture(
     kind: Kind,
     runs: Sequence[Run],
-    options: BaseModel,
     source: DataSource | None = None,
     notes: Sequence[str] = (),
     image: Path | None = None,
@@ -130,8 +139,6 @@ def picture(
     kind : Kind
     runs : sequence of Run
         Complete ones.
-    options : BaseModel
-        Of the kind.
     source : DataSource, optional
         Where a kind finds the graphs, if it needs them.
     notes : sequence of str, optional
@@ -148,17 +155,6 @@ def picture(
     """
     from fedmpi.analysis.figures import style
 
-    _refuse_unfit(runs)
-    with style.applied():
-        figure = kind.draw(runs, options, source)
-        for note in notes:
-            style.add_caption(figure, note)
-        if image is not None:
-            style.save(figure, image)
-    return figure
-
-
-def _refuse_unfit(runs: Sequence[Run]) -> None:
     if not runs:
         raise BadInput("there is no complete run to draw")
     for run in runs:
@@ -167,3 +163,10 @@ def _refuse_unfit(runs: Sequence[Run]) -> None:
         if run.numerics_version != runs[0].numerics_version:
             other = f"{runs[0].folder} of {runs[0].numerics_version}; a figure shows runs of one version"
             raise BadInput(f"{run.folder} is of numerics version {run.numerics_version}, {other}")
+    with style.applied():
+        figure = kind.draw(runs, source) if isinstance(kind, GraphKind) else kind.draw(runs)
+        for note in notes:
+            style.add_caption(figure, note)
+        if image is not None:
+            style.save(figure, image)
+    return figure

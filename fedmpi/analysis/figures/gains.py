@@ -1,15 +1,9 @@
-"""Violins of the clients' gains over self-train (GCFL, Figures 6 to 8).
-
-The paper's gains are of the accuracies that its code reports, maxima over test
-accuracies for GCFL and GCFL+; here the last round's count unless `rule` says
-otherwise, and every client is a dot beside the violin.
-"""
+"""Violins of the clients' gains over self-train."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -20,10 +14,9 @@ from matplotlib.patches import Patch
 from pydantic import Field, model_validator
 
 from fedmpi.analysis.cells import Cell, Config, Float, by_rule, cells, grouped, key, seeds_text, titled
-from fedmpi.analysis.figures import KindOptions, style
+from fedmpi.analysis.figures import Kind, style
 from fedmpi.analysis.names import COLOURS, algorithm_name, algorithm_place, dataset_name
 from fedmpi.config.tables import look_up
-from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 
@@ -33,8 +26,27 @@ _WIDTH = 0.8
 _APART = ("algorithm", "rounds")
 
 
-class Options(KindOptions):
-    """Options of ``gains``.
+@dataclass(frozen=True)
+class _Gain:
+    """A violin or one half: gains [n] of a cell's clients, and over which seeds; none without any."""
+
+    cell: Cell[Run]
+    side: int
+    values: Float
+    seeds: tuple[int, ...]
+
+    @property
+    def config(self) -> Config:
+        """Configuration of the runs."""
+        return self.cell.config
+
+
+class Gains(Kind):
+    """Violins of the clients' gains over self-train (GCFL, Figures 6 to 8).
+
+    The paper's gains are of the accuracies that its code reports, maxima over test accuracies for GCFL and
+    GCFL+; here the last round's count unless `rule` says otherwise, and every client is a dot beside the
+    violin.
 
     Attributes
     ----------
@@ -60,137 +72,103 @@ class Options(KindOptions):
     self_train_rounds: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Options:
+    def _belong_together(self) -> Gains:
         if (self.split is None) != (self.sides is None):
             raise ValueError("split and sides belong together: a setting, and its values left and right")
         if self.labels is not None and self.split is None:
             raise ValueError("labels are those of the sides: give split and sides too")
         return self
 
+    def draw(self, runs: Sequence[Run]) -> Figure:
+        """Return split violins of gains; a cell without its self-train is named in the caption."""
+        found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
+        references = self._references(found)
+        others = [cell for cell in found if cell.algorithm != _ALONE]
+        gains = [self._gain(cell, references.get(key(cell.config, *_APART))) for cell in others]
+        drawn = [each for each in gains if each.seeds]
+        if not drawn:
+            raise BadInput("gains: no run has a self-train of the same data, settings and seeds beside it")
+        metric = drawn[0].cell.metric
+        columns = 2 if self.by == "algorithm" else 1
+        figure, axes = style.draw_panels(self._panels(drawn), self._panel, columns=columns, height=2.7)
+        for axis in axes:
+            axis.set_ylabel(f"gain over self-train{' (points)' * metric.percent}")
+        if self.sides is not None:
+            labels = self.labels or [f"{self.split} = {str(value).lower()}" for value in self.sides]
+            handles = [
+                Patch(facecolor=COLOURS[side], alpha=0.5, label=each) for side, each in enumerate(labels)
+            ]
+            figure.legend(handles=handles, loc="outside upper center", ncols=2)
+        epochs = " or ".join(map(str, sorted({cell.rounds for cell in references.values()})))
+        rule = self.rule if self.rule != "as published" else "as published: chosen on test data"
+        seeds = seeds_text(each.seeds for each in drawn)
+        text = f"Gain of a client: its test {metric.title} ({rule}) over that of self-train for "
+        text += f"{epochs} rounds, {seeds}. Dots: clients; bars: means over clients."
+        style.add_caption(figure, text)
+        if bare := dict.fromkeys(each.cell.name for each in gains if not each.seeds):
+            style.add_caption(figure, f"Left out, without self-train of the same seeds: {', '.join(bare)}.")
+        return figure
 
-@dataclass(frozen=True)
-class Gain:
-    """One half of a violin, or a whole one: gains [n] of the clients, over which seeds."""
+    def _references(self, found: Iterable[Cell[Run]]) -> dict[str, Cell[Run]]:
+        """Return the self-train of each setting."""
+        chosen: dict[str, Cell[Run]] = {}
+        for cell in found:
+            if cell.algorithm == _ALONE and self.self_train_rounds in (None, cell.rounds):
+                other = chosen.setdefault(key(cell.config, *_APART), cell)
+                if other is not cell:
+                    both = f"{cell.dataset} for {other.rounds} and {cell.rounds} rounds"
+                    raise BadInput(f"gains: self-train on {both}: choose one by self_train_rounds")
+        return chosen
 
-    cell: Cell[Run]
-    side: int
-    values: Float
-    seeds: tuple[int, ...]
+    def _gain(self, cell: Cell[Run], alone: Cell[Run] | None) -> _Gain:
+        """Return how much better each client's mean is than self-train's, over the seeds of both."""
+        side, seeds = self._side(cell), tuple(seed for seed in cell.runs if alone and seed in alone.runs)
+        if alone is None or not seeds:
+            return _Gain(cell, side, np.zeros(0), ())
+        own, others = (each.over_seeds(by_rule(self.rule), seeds) for each in (cell, alone))
+        return _Gain(cell, side, cell.metric.sign * (own - others), seeds)
 
-    @property
-    def config(self) -> Config:
-        """Configuration of the runs."""
-        return self.cell.config
+    def _side(self, cell: Cell[Run]) -> int:
+        """Return 0 for left (and for whole violins), 1 for right."""
+        if self.split is None or self.sides is None:
+            return 0
+        value, (left, right) = look_up(cell.config, self.split), self.sides
+        if value not in self.sides:
+            found = f"in {cell.first.folder} it is {'no such setting' if value is None else value}"
+            raise BadInput(f"gains: {self.split} is to be {left} or {right}, but {found}")
+        return self.sides.index(value)
 
+    def _titled(self, gains: Iterable[_Gain], name: str, *apart: str) -> list[tuple[str, list[_Gain]]]:
+        """Return gains by configuration but for the sides, under a text of the cell's names."""
 
-def gain(cell: Cell[Run], alone: Cell[Run], rule: str) -> tuple[Float, tuple[int, ...]]:
-    """Return by how much each client's mean is better than self-train's, over shared seeds, and those."""
-    seeds = tuple(seed for seed in cell.runs if seed in alone.runs)
-    if not seeds:
-        return np.full(len(cell.clients), np.nan), ()
-    values = by_rule(rule)
-    return cell.metric.sign * (cell.over_seeds(values, seeds) - alone.over_seeds(values, seeds)), seeds
+        def heading(each: _Gain) -> str:
+            cell = each.cell
+            dataset, algorithm = dataset_name(cell.dataset), algorithm_name(cell.algorithm)
+            return name.format(dataset=dataset, algorithm=algorithm, clients=len(cell.clients))
 
+        return titled(gains, heading, *apart, *([] if self.split is None else [self.split]))
 
-def draw(runs: Sequence[Run], options: Options, source: DataSource | None = None) -> Figure:
-    """Return split violins of the clients' gains; a cell without its self-train is named in the caption."""
-    found = sorted(cells(runs), key=lambda cell: algorithm_place(cell.algorithm))
-    references = _references(found, options)
-    drawn, bare = _gains(found, references, options)
-    if not drawn:
-        raise BadInput("gains: no run has a self-train of the same data, settings and seeds beside it")
-    panels = _panels(drawn, options)
-    unit = " (points)" if drawn[0].cell.metric.percent else ""
-    columns = 2 if options.by == "algorithm" else 1
-    figure, axes = style.draw_panels(panels, partial(_panel, options=options), columns=columns, height=2.7)
-    for axis in axes:
-        axis.set_ylabel(f"gain over self-train{unit}")
-    if options.split is not None:
-        _legend(figure, options)
-    for line in _caption(drawn, bare, list(references.values()), options):
-        style.add_caption(figure, line)
-    return figure
-
-
-def _gains(
-    found: Sequence[Cell[Run]], references: Mapping[str, Cell[Run]], options: Options
-) -> tuple[list[Gain], list[Cell[Run]]]:
-    """Return the gains, and the cells for which there is no self-train of the same seeds."""
-    drawn: list[Gain] = []
-    bare: list[Cell[Run]] = []
-    for cell in found:
-        if cell.algorithm == _ALONE:
-            continue
-        side = _side(cell, options)
-        alone = references.get(key(cell.config, *_APART))
-        values, seeds = gain(cell, alone, options.rule) if alone is not None else (np.zeros(0), ())
-        if seeds:
-            drawn.append(Gain(cell, side, values, seeds))
-        else:
-            bare.append(cell)
-    return drawn, bare
-
-
-def _references(found: Sequence[Cell[Run]], options: Options) -> dict[str, Cell[Run]]:
-    """Return the self-train of each setting."""
-    chosen: dict[str, Cell[Run]] = {}
-    for cell in found:
-        wanted = options.self_train_rounds in (None, cell.rounds)
-        if cell.algorithm == _ALONE and wanted:
-            other = chosen.setdefault(key(cell.config, *_APART), cell)
-            if other is not cell:
-                both = f"{cell.dataset} for {other.rounds} and {cell.rounds} rounds"
-                raise BadInput(f"gains: self-train on {both}: choose one by self_train_rounds")
-    return chosen
-
-
-def _side(cell: Cell[Run], options: Options) -> int:
-    """Return 0 for left (and for whole violins), 1 for right."""
-    if options.split is None or options.sides is None:
-        return 0
-    value, (left, right) = look_up(cell.config, options.split), options.sides
-    if value not in options.sides:
-        found = f"in {cell.first.folder} it is {'no such setting' if value is None else value}"
-        raise BadInput(f"gains: {options.split} is to be {left} or {right}, but {found}")
-    return options.sides.index(value)
-
-
-def _apart(options: Options) -> tuple[str, ...]:
-    return () if options.split is None else (options.split,)
-
-
-def _panels(drawn: Sequence[Gain], options: Options) -> list[tuple[str, list[Gain]]]:
-    """Return the heading of each panel and its gains."""
-    if options.by == "dataset":
+    def _panels(self, drawn: Sequence[_Gain]) -> list[tuple[str, list[_Gain]]]:
+        """Return the heading of each panel and its gains."""
+        if self.by == "algorithm":
+            return self._titled(drawn, "{dataset}, {clients} clients", *_APART)
         by_algorithm = grouped(drawn, lambda each: each.cell.algorithm)
         return [(algorithm_name(name), members) for name, members in by_algorithm.items()]
 
-    def name(each: Gain) -> str:
-        return f"{dataset_name(each.cell.dataset)}, {len(each.cell.clients)} clients"
-
-    return titled(drawn, name, *_APART, *_apart(options))
-
-
-def _panel(axis: Axes, members: Sequence[Gain], options: Options) -> None:
-    """Draw the violins of one panel, side by side."""
-
-    def name(each: Gain) -> str:
-        cell = each.cell
-        if options.by == "algorithm":
-            return algorithm_name(cell.algorithm)
-        return f"{dataset_name(cell.dataset)}, n = {len(cell.clients)}"
-
-    violins = titled(members, name, *_apart(options))
-    axis.axhline(0, color="#333333", linewidth=0.8, zorder=1)
-    for place, (_, halves) in enumerate(violins):
-        for half in halves:
-            _half(axis, place, half, whole=options.split is None)
-    axis.set_xticks(range(len(violins)), [label.replace(", ", "\n") for label, _ in violins], size=7)
-    axis.set_xlim(-0.6, len(violins) - 0.4)
-    axis.grid(visible=False, axis="x")
+    def _panel(self, axis: Axes, members: Sequence[_Gain]) -> None:
+        """Draw the violins of one panel, side by side."""
+        name = "{algorithm}" if self.by == "algorithm" else "{dataset}, n = {clients}"
+        violins = self._titled(members, name)
+        axis.axhline(0, color="#333333", linewidth=0.8, zorder=1)
+        for place, (_, halves) in enumerate(violins):
+            for half in halves:
+                _half(axis, place, half, whole=self.split is None)
+        axis.set_xticks(range(len(violins)), [label.replace(", ", "\n") for label, _ in violins], size=7)
+        axis.set_xlim(-0.6, len(violins) - 0.4)
+        axis.grid(visible=False, axis="x")
 
 
-def _half(axis: Axes, place: int, half: Gain, whole: bool) -> None:
+def _half(axis: Axes, place: int, half: _Gain, whole: bool) -> None:
     """Draw a density, the clients as dots and their mean as a bar; equal values have no density."""
     colour = COLOURS[half.side]
     if len(np.unique(half.values)) > 1:
@@ -205,27 +183,3 @@ def _half(axis: Axes, place: int, half: Gain, whole: bool) -> None:
     axis.scatter(across, half.values, s=7, color=colour, linewidth=0, alpha=0.9, gid="clients")
     left, right = place - 0.25 * (direction <= 0), place + 0.25 * (direction >= 0)
     axis.hlines(half.values.mean(), left, right, color="black", linewidth=1.4, gid="mean")
-
-
-def _legend(figure: Figure, options: Options) -> None:
-    usual = [f"{options.split} = {str(value).lower()}" for value in options.sides or ()]
-    sides = enumerate(options.labels or usual)
-    handles = [Patch(facecolor=COLOURS[side], alpha=0.5, label=label) for side, label in sides]
-    figure.legend(handles=handles, loc="outside upper center", ncols=2)
-
-
-def _caption(
-    drawn: Sequence[Gain], bare: Sequence[Cell[Run]], references: Sequence[Cell[Run]], options: Options
-) -> list[str]:
-    rounds = sorted({cell.rounds for cell in references})
-    epochs = " or ".join(map(str, rounds))
-    rule = options.rule if options.rule != "as published" else "as published: chosen on test data"
-    seeds = seeds_text(each.seeds for each in drawn)
-    lines = [
-        f"Gain of a client: its test {drawn[0].cell.metric.title} ({rule}) over that of self-train for "
-        f"{epochs} rounds, {seeds}. Dots: clients; bars: means over clients."
-    ]
-    if bare:
-        names = ", ".join(dict.fromkeys(cell.name for cell in bare))
-        lines.append(f"Left out, without self-train of the same seeds: {names}.")
-    return lines

@@ -119,14 +119,15 @@ def add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
 def add_caption(figure: Figure, line: str) -> Figure:
     """Return a figure with a line more in the caption below its panels; it grows by what that takes."""
     present = [text for text in figure.texts if text.get_gid() == _CAPTION]
-    above = present[0].get_text().split("\n") if present else []
+    above = [line for text in present for line in text.get_text().split("\n")]
     for text in present:
         text.remove()
     lines = [*above, *_wrapped(line)]
     width, height = figure.get_size_inches()
-    height += _caption_height(len(lines)) - _caption_height(len(above))
+    before, after = (len(each) * _CAPTION_LINE + _CAPTION_GAP if each else 0.0 for each in (above, lines))
+    height += after - before
     figure.set_size_inches(width, height)
-    share = _caption_height(len(lines)) / height
+    share = after / height
     layout = figure.get_layout_engine()
     assert isinstance(layout, ConstrainedLayoutEngine)  # `panels` gives every figure one
     layout.set(rect=(0, share, 1, 1 - share))
@@ -174,10 +175,6 @@ def _wrapped(line: str) -> list[str]:
         else:
             pieces[-1] = longer
     return pieces
-
-
-def _caption_height(lines: int) -> float:
-    return lines * _CAPTION_LINE + _CAPTION_GAP if lines else 0.0
 
 
 def save(figure: Figure, image: Path) -> None:

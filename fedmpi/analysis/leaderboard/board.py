@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,10 +14,8 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.errors import BadInput
-from fedmpi.judging.estimates import Estimate, estimate
-from fedmpi.judging.families import corrected
-from fedmpi.judging.ranking import Ranking, ranking
-from fedmpi.judging.ranking import ranks as ranks_of
+from fedmpi.judging.estimates import Estimate, corrected, estimate
+from fedmpi.judging.ranking import Ranking, ranking, ranks
 from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
 
 UNRANKED = ("centralised",)
@@ -86,25 +85,31 @@ class Board:
     constants: dict[str, dict[int, float]]
 
     @property
-    def few_rates(self) -> dict[str, tuple[float, ...]]:
-        """The rates of methods that had too few to be called worse than others."""
-        return self.track.few_rates
+    def begun(self) -> bool:
+        """Whether there is a score."""
+        return any(entry.rows for entry in self.entries.values())
 
     @cached_property
     def ranked(self) -> list[str]:
         """Federations on which every ranked method has a score or cannot have one."""
-        return [
-            data
+        states = {
+            data: {self.entries[data, method].state for method in self._competing}
             for data in self.federations
-            if all(self.entries[data, method].state != OPEN for method in self._competing)
-        ]
+        }
+        return [data for data in self.federations if OPEN not in states[data]]
 
     @cached_property
     def ranks(self) -> dict[str, list[float]]:
-        """Of each ranked method by federation, in the order of `ranked`; 1 is the best."""
-        rows = [[self.entries[data, method] for method in self._competing] for data in self.ranked]
-        by_federation = [ranks(entries, self.metric) for entries in rows]
-        return {method: [row[place] for row in by_federation] for place, method in enumerate(self._competing)}
+        """Of each ranked method by federation, in the order of `ranked`; 1 is the best.
+
+        Scores that are printed alike share their ranks; methods without a score share the last ones.
+        """
+        table = [ranks([self._printed(data, method) for method in self._competing]) for data in self.ranked]
+        return {method: [float(row[place]) for row in table] for place, method in enumerate(self._competing)}
+
+    def _printed(self, data: str, method: str) -> float:
+        entry = self.entries[data, method]
+        return -math.inf if entry.state else self.metric.sign * float(self.metric.shown(entry.score.mean))
 
     @cached_property
     def ranking(self) -> Ranking | None:
@@ -132,17 +137,14 @@ class Board:
     @property
     def behind(self) -> list[str]:
         """Methods that are told apart from the best, but for those with too few rates."""
-        kept = (*self.alike, *self.few_rates)
+        kept = (*self.alike, *self.track.few_rates)
         return [method for method in self.competitors if method not in kept] if self.ranking else []
 
     @property
     def open(self) -> dict[str, int]:
         """How many methods are open on each federation that is not finished."""
-        counts = {
-            data: sum(self.entries[data, method].state == OPEN for method in self.methods)
-            for data in self.federations
-        }
-        return {data: count for data, count in counts.items() if count}
+        pairs = [pair for pair, entry in self.entries.items() if entry.state == OPEN]
+        return dict(Counter(data for data, _ in pairs if data in self.federations))
 
     def entry(self, data: str, method: str) -> Entry:
         """Return how a method stands on a federation; one that is not there cannot run."""
@@ -162,7 +164,7 @@ class Board:
 
         Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
         """
-        if reference in self.few_rates:  # better than it would say that it is worse
+        if reference in self.track.few_rates:  # better than it would say that it is worse
             return dict.fromkeys((each for each in self.competitors if each != reference), TOO_FEW_RATES)
         other = self.entry(data, reference)
         base = {} if other.state else {row.seed: row.test for row in other.rows}
@@ -178,7 +180,9 @@ class Board:
         found = {}
         for method, p_value in zip(differences, corrected(list(differences.values())), strict=True):
             verdict = differences[method].verdict(self.metric.higher, p_value)
-            found[method] = TOO_FEW_RATES if verdict == "worse" and method in self.few_rates else verdict
+            found[method] = (
+                TOO_FEW_RATES if verdict == "worse" and method in self.track.few_rates else verdict
+            )
         return found
 
     def tally(self, method: str, reference: str) -> tuple[int, int]:
@@ -259,17 +263,6 @@ def _entry(found: Track, pair: Pair, rows: Sequence[Row]) -> Entry:
     if cannot or lost or any(not row.scored for row in final):
         return Entry(NONE, scored)
     return Entry("" if {row.seed for row in scored} >= set(SEEDS) else OPEN, scored)
-
-
-def ranks(entries: Sequence[Entry], metric: Metric) -> list[float]:
-    """Return the ranks of entries, 1 for the best.
-
-    Scores that are printed alike share their ranks; entries without a score share the last ones.
-    """
-    values = [
-        -math.inf if entry.state else metric.sign * float(metric.shown(entry.score.mean)) for entry in entries
-    ]
-    return list(ranks_of(values).tolist())
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -17,8 +16,6 @@ from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.metrics.metric import Metric
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _STEP = 760, 110, 40, 62, 20
-
 
 def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
     """Return the page and its pictures by their paths beside it; they depend on the rows only.
@@ -31,13 +28,17 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
     """
     page = _rendered(
         "page.md",
-        tracks=list(map(_track, boards)),
+        tracks=[(found, [*where_learned(found), answer(found)]) for found in boards],
+        tables=tables,
+        constant_of=constant_of,
         seeds=len(SEEDS),
         own=[each.track.argument for each in boards if not each.track.bundled],
         few_rates="; ".join(filter(None, map(few_rates, boards))),
     )
     pictures = {
-        f"images/leaderboard-{found.track.name}.svg": _rendered("ranks.svg", **_picture(found))
+        f"images/leaderboard-{found.track.name}.svg": _rendered(
+            "ranks.svg", board=found, marked=tables.marked
+        )
         for found in boards
         if found.ranking is not None
     }
@@ -56,30 +57,6 @@ def _rendered(name: str, **values: Any) -> str:
     return environment.from_string(source).render(**values)
 
 
-def _track(found: Board) -> dict[str, Any]:
-    """Return what the template says of a track."""
-    ranking, open_, track = found.ranking, found.open, found.track
-    return {
-        "name": track.name,
-        "argument": track.argument,
-        "title": track.name.capitalize(),
-        "answer": answer(found),
-        "few_rates": bool(found.few_rates),
-        "learned": where_learned(found),
-        "constant": constant_of(found.metric) if found.constants else "",
-        "open": ", ".join(f"{data} {count}" for data, count in open_.items()),
-        "begun": any(entry.rows for entry in found.entries.values()),
-        "ranks": tables.ranks(found),
-        "scores": tables.scores(found),
-        "settings": tables.settings(found),
-        "metric": found.metric.title,
-        "difference": "" if ranking is None else f"{ranking.critical_difference:.1f}",
-        "p": "" if ranking is None else f"{ranking.p:.2g}",
-        "over": f"{len(found.ranked)} of {len(found.federations)}" if open_ else f"all {len(found.ranked)}",
-        "competitors": len(found.competitors),
-    }
-
-
 def answer(found: Board) -> str:
     """Return the first thing to know of a track."""
     if found.ranking is None and not found.open:
@@ -89,7 +66,7 @@ def answer(found: Board) -> str:
     first, alike, behind = found.competitors[0], found.alike, found.behind
     lead = f"{algorithm_name(first)} has the best average rank: {found.average(first):.1f}"
     begin = f"{lead} among {len(found.competitors)} methods on {len(found.ranked)} federations."
-    left = [each for each in found.competitors if each in found.few_rates and each not in alike]
+    left = [each for each in found.competitors if each in found.track.few_rates and each not in alike]
     unjudged = f" Marked †, so not called worse: {_methods(left)}." if left else ""
     if not behind:
         return f"{begin} No {'other ' if left else ''}method differs from it significantly.{unjudged}"
@@ -102,7 +79,7 @@ def answer(found: Board) -> str:
 
 def few_rates(found: Board) -> str:
     """Return which methods had which rates, too few of them; nothing where none had."""
-    by_rates = grouped(found.few_rates, found.few_rates.__getitem__)
+    by_rates = grouped(found.track.few_rates, found.track.few_rates.__getitem__)
     said = [f"{_methods(each)} {_names([f'{rate:g}' for rate in rates])}" for rates, each in by_rates.items()]
     return f"{found.track.name}: {', '.join(said)}" if said else ""
 
@@ -151,7 +128,7 @@ def _best_there(there: Board, methods: Sequence[str]) -> str:
     last = ranks[order[min(3, len(order)) - 1]]
     best = [f"{algorithm_name(method)} ({ranks[method]:.1f})" for method in order if ranks[method] <= last]
     apart = [method for method in order if ranks[method] - ranks[order[0]] >= difference]
-    behind = _methods([method for method in apart if method not in there.few_rates])
+    behind = _methods([method for method in apart if method not in there.track.few_rates])
     return (
         f" The best average ranks there: {_names(best)}. Behind the first by more than the critical "
         f"difference ({difference:.1f}): {behind}."
@@ -165,46 +142,3 @@ def _methods(listed: Sequence[str]) -> str:
 def _names(listed: Sequence[str]) -> str:
     """Return names as a sentence lists them."""
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
-
-
-def _picture(found: Board) -> dict[str, Any]:
-    """Return what the template of the picture needs."""
-    assert found.ranking is not None
-    methods, best = found.competitors, found.average(found.competitors[0])
-    unit = (_WIDTH - _LEFT - _RIGHT) / (len(methods) - 1)
-    end = min(best + found.ranking.critical_difference, len(methods))
-    return {
-        "width": _WIDTH,
-        "height": _TOP + _STEP * len(methods),
-        "left": _LEFT,
-        "right": _RIGHT,
-        "over": len(found.ranked),
-        "difference": f"{found.ranking.critical_difference:.1f}",
-        "band": {"x": _place(best, unit), "width": round((end - best) * unit, 1)},
-        "marked": bool(found.few_rates),
-        "ticks": [{"rank": rank, "x": _place(rank, unit)} for rank in _ticks(len(methods))],
-        "rows": [
-            {
-                "method": tables.marked(found, method),
-                "x": _place(found.average(method), unit),
-                "y": _TOP + _STEP * row,
-                "rank": f"{found.average(method):.1f}",
-                "fill": _fill(found, method),
-            }
-            for row, method in enumerate(methods)
-        ],
-    }
-
-
-def _fill(found: Board, method: str) -> str:
-    if method in found.few_rates:
-        return "#ffffff"
-    return "#777777" if method in found.behind else "#0072B2"
-
-
-def _place(rank: float, unit: float) -> float:
-    return round(_LEFT + (rank - 1) * unit, 1)
-
-
-def _ticks(count: int) -> Iterable[int]:
-    return range(1, count + 1, math.ceil(count / 12))

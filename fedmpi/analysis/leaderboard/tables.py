@@ -9,8 +9,8 @@ from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, mean
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.estimates import estimate
-from fedmpi.tables.markdown import markdown, markdown_of
 from fedmpi.tables.table import Column, Table
+from fedmpi.tables.texts import markdown, markdown_of
 
 ALONE = "self-train"
 _NONE = "–"
@@ -50,11 +50,11 @@ def _mean_score(found: Board, method: str) -> str:
 
 
 def _tally(found: Board, method: str, reference: str) -> str:
-    unjudged = (method, *UNRANKED, *found.few_rates)
+    unjudged = (method, *UNRANKED, *found.track.few_rates)
     if reference in unjudged or method in UNRANKED or reference not in found.methods:
         return _NONE
     better, worse = found.tally(method, reference)
-    return f"{better} better" + ("" if method in found.few_rates else f", {worse} worse")
+    return f"{better} better" + ("" if method in found.track.few_rates else f", {worse} worse")
 
 
 def scores(found: Board) -> str:
@@ -125,7 +125,7 @@ def _name(found: Board, method: str) -> str:
 
 def marked(found: Board, method: str) -> str:
     """Return a method's name, with a mark where it had too few rates."""
-    return algorithm_name(method) + ("†" if method in found.few_rates else "")
+    return algorithm_name(method) + ("†" if method in found.track.few_rates else "")
 
 
 def _number(value: float, form: str) -> str:

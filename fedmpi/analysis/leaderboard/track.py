@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedmpi.analysis.winners import winners
+from fedmpi.analysis.cells import without
+from fedmpi.analysis.winners import seed_axis, suite_text, winners
 from fedmpi.case.optimizers import SgdOptions
 from fedmpi.config.documents import load_toml
 from fedmpi.config.names import case_name
@@ -186,27 +187,16 @@ def tuned_suite(found: Track, settings: Mapping[str, Settings]) -> str:
     settings : mapping
         Of the winners, by label.
     """
-    kept = [{key: value for key, value in each.items() if key != "seed"} for each in settings.values()]
-    shared = {key: value for key, value in kept[0].items() if all(each.get(key) == value for each in kept)}
+    kept = {label: without(each, "seed") for label, each in settings.items()}
+    first, *others = kept.values()
+    shared = {key: value for key, value in first.items() if all(each.get(key) == value for each in others)}
     shared.pop("algorithm", None)  # of a single winner: a value of an axis has some setting of its own
-    axis = [{"label": f"seed{seed}", "seed": seed, "partition": {"seed": seed}} for seed in SEEDS]
-    lines = [
-        "# Written by `fedmpi leaderboard run`; do not edit. Each method's best candidate by validation.",
-        f'name = "{found.tuned_name}"',
-        f'description = "Leaderboard, {found.name}: the winners of the tuning, ten seeds"',
-        'priority = ["winner"]',
-        "",
-        "[case]",
-        *(f"{key} = {toml_text(value)}" for key, value in shared.items()),
-        "",
-        "[matrix]",
-        f"seed = {toml_text(axis)}",
-        "winner = [",
-    ]
-    for label, each in zip(settings, kept, strict=True):
-        own = {key: value for key, value in each.items() if key not in shared}
-        lines.append(f"    {toml_text({'label': label, **own})},")
-    return "\n".join([*lines, "]", ""])
+    own = [(label, without(each, *shared)) for label, each in kept.items()]
+    description = f"Leaderboard, {found.name}: the winners of the tuning, ten seeds"
+    begin = (
+        "# Written by `fedmpi leaderboard run`; do not edit. Each method's best candidate by validation.\n"
+    )
+    return begin + suite_text(found.tuned_name, description, shared, toml_text(seed_axis(SEEDS)), own)
 
 
 def merged(

@@ -1,4 +1,4 @@
-"""Scales, ticks, grids and paths of the page's charts, in SVG.
+"""Charts of the page, in SVG: their scales, ticks, axes and elements.
 
 A chart is `WIDTH` units wide; the page's grid scales it to its column. Colours, dashes and fonts are classes
 of the page's style sheet: `c0` to `c7` colour by ``--series``, `d0` to `d4` are dashes.
@@ -13,8 +13,9 @@ page about 36 runs of 200 rounds had 3.3 MB in place of 1.4. Matplotlib's SVG of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -88,8 +89,7 @@ def scale(values: Iterable[float], start: float, end: float, log: bool = False, 
     if log:
         margin = max((high / low) ** 0.04, 1.02)
         return Scale(low / margin, high * margin, start, end, log=True)
-    if zero:
-        low = min(low, 0.0)
+    low = min(low, 0.0) if zero else low
     air = 0.05 * (high - low) or abs(high) * 0.1 or 1.0
     return Scale(low if zero and low == 0 else low - air, high + air, start, end)
 
@@ -118,65 +118,110 @@ def shown(value: float) -> str:
     return f"{value:,.4f}".rstrip("0").rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
 
 
-@dataclass(frozen=True)
-class Box:
-    """The rectangle inside a chart's axes, and the height of the whole chart."""
+@dataclass
+class Chart:
+    """A chart under its title: the rectangle inside its axes, and the elements drawn so far.
 
+    Attributes
+    ----------
+    title : str
+    left, right, top, bottom : float
+        Of the rectangle, in units of the chart.
+    below : float
+        Room for what stands below it.
+    """
+
+    title: str
     left: float = 52.0
-    top: float = 8.0
     right: float = WIDTH - 8.0
+    top: float = 8.0
     bottom: float = HEIGHT - 34.0
-    height: float = HEIGHT
+    below: float = 34.0
+    _parts: list[str] = field(default_factory=list)
 
-    def grid(self, x: Scale | None, y: Scale | None, x_label: str = "", y_label: str = "") -> Markup:
-        """Return grid lines, tick labels and axis labels.
-
-        Parameters
-        ----------
-        x, y : Scale or None
-            None draws neither ticks nor grid lines.
-        x_label, y_label : str
-        """
-        parts: list[str] = []
+    def grid(self, x: Scale | None, y: Scale | None, x_label: str = "", y_label: str = "") -> None:
+        """Draw grid lines, tick labels and axis labels, of a scale that is None none."""
         for value in y.ticks() if y is not None else []:
             assert y is not None
             place = float(y(value))
-            parts.append(f'<path class="grid" d="M{self.left} {place:.1f}H{self.right}"/>')
-            parts.append(text(self.left - 5, place + 4, shown(value), "tick end"))
+            self.path("grid", f"M{self.left} {place:.1f}H{self.right}")
+            self.text(self.left - 5, place + 4, shown(value), "tick end")
         if x is not None:
-            parts.append(self.across(x, x_label))
-        parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
+            with self._group('class="across"'):
+                for value in x.ticks():
+                    place = float(x(value))
+                    self.path("axis", f"M{place:.1f} {self.bottom}v4")
+                    self.text(place, self.bottom + 15, shown(value), "tick middle")
+                self.text((self.left + self.right) / 2, self.bottom + 29, x_label, "label middle")
+        self.path("axis", f"M{self.left} {self.bottom}H{self.right}")
         if y_label:
             middle = (self.top + self.bottom) / 2
-            turned = f'transform="rotate(-90 10 {middle:.1f})"'
-            where = f'x="10" y="{middle:.1f}" {turned}'
-            parts.append(f'<text class="label middle" {where}>{escape(y_label)}</text>')
-        return Markup("".join(parts))
+            where = f'x="10" y="{middle:.1f}" transform="rotate(-90 10 {middle:.1f})"'
+            self._parts.append(f'<text class="label middle" {where}>{escape(y_label)}</text>')
 
-    def across(self, x: Scale, label: str, more: str = 'class="across"') -> Markup:
-        """Return a horizontal axis: ticks and their labels, its label; `more` are attributes of the group."""
-        parts: list[str] = []
-        for value in x.ticks():
-            place = float(x(value))
-            parts.append(f'<path class="axis" d="M{place:.1f} {self.bottom}v4"/>')
-            parts.append(text(place, self.bottom + 15, shown(value), "tick middle"))
-        parts.append(text((self.left + self.right) / 2, self.bottom + 29, label, "label middle"))
-        return Markup(f"<g {more}>{''.join(parts)}</g>")
+    def text(self, x: float, y: float, content: str, kind: str) -> None:
+        """Draw a text of some classes; its baseline is at y."""
+        self._parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(content)}</text>')
 
+    def path(self, kind: str, data: str, tip: str = "") -> None:
+        """Draw a path, in units of the chart; `tip` is shown under the pointer."""
+        self._mark("path", kind, f'd="{data}"', tip)
 
-def text(x: float, y: float, content: str, kind: str) -> Markup:
-    """Return a text element.
+    def fine(self, kind: str, data: str, tip: str = "", series: str = "", more: str = "") -> None:
+        """Draw what `path` or `area` returned; nothing for no data."""
+        if data:
+            self._mark("path", kind, f'{more}transform="scale(.1)" d="{data}"', tip, series)
 
-    Parameters
-    ----------
-    x, y : float
-        Place of its baseline, in units of the chart.
-    content : str
-        Escaped here.
-    kind : str
-        Its classes.
-    """
-    return Markup(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(content)}</text>')
+    def dot(self, kind: str, x: float, y: float, tip: str, radius: float = 2.4) -> None:
+        """Draw a circle."""
+        self._mark("circle", kind, f'cx="{x:.1f}" cy="{y:.1f}" r="{radius}"', tip)
+
+    def rect(
+        self,
+        kind: str,
+        x: float,
+        y: float,
+        size: tuple[float, float],
+        tip: str,
+        series: str = "",
+        faded: str = "",
+    ) -> None:
+        """Draw a rectangle of a width and a height, its opacity `faded`."""
+        place = f'x="{x:.1f}" y="{y:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}"'
+        self._mark("rect", kind, place + (f' fill-opacity="{faded}"' if faded else ""), tip, series)
+
+    def _mark(self, tag: str, kind: str, attributes: str, tip: str = "", series: str = "") -> None:
+        named = f' data-series="{escape(series)}"' if series else ""
+        end = f"><title>{escape(tip)}</title></{tag}>" if tip else "/>"
+        self._parts.append(f'<{tag} class="{kind}"{named} {attributes}{end}')
+
+    @contextmanager
+    def _group(self, more: str) -> Iterator[None]:
+        self._parts.append(f"<g {more}>")
+        yield
+        self._parts.append("</g>")
+
+    def series(self, label: str) -> AbstractContextManager[None]:
+        """Draw what the page's legend hides and shows together."""
+        return self._group(f'data-series="{escape(label)}"')
+
+    def figure(self, label: str, note: str = "", more: str = "") -> Markup:
+        """Return the chart.
+
+        Parameters
+        ----------
+        label : str
+            What it shows, for those who do not see it.
+        note : str
+            Stands below it.
+        more : str
+            Further attributes.
+        """
+        size = f'viewBox="0 0 {WIDTH:.0f} {self.bottom + self.below:.0f}"'
+        drawing = f'<svg {size} role="img" aria-label="{escape(label)}" {more}>{"".join(self._parts)}</svg>'
+        below = f'<p class="note">{escape(note)}.</p>' if note else ""
+        caption = f"<figcaption>{escape(self.title)}</figcaption>"
+        return Markup(f'<figure class="panel">{caption}{drawing}{below}</figure>')
 
 
 def path(x: Float, y: Float) -> str:
@@ -199,43 +244,6 @@ def area(x: Float, low: Float, high: Float) -> str:
     return path(across, np.concatenate([high[present], low[present][::-1]])) + "z"
 
 
-def drawn(data: str, kind: str, more: str = "") -> Markup:
-    """Return a path element of `path` or `area` data; nothing for no data."""
-    return Markup(f'<path class="{kind}" {more} transform="scale(.1)" d="{data}"/>' if data else "")
-
-
-def group(series: str, *parts: str) -> Markup:
-    """Return elements that the page's legend hides and shows together."""
-    return Markup(f'<g data-series="{escape(series)}">{"".join(parts)}</g>')
-
-
-def panel(
-    title: str, parts: Iterable[str], height: float, label: str, note: str = "", more: str = ""
-) -> Markup:
-    """Return a chart under its title.
-
-    Parameters
-    ----------
-    title : str
-    parts : iterable of str
-        Its elements.
-    height : float
-        In units, of which it is `WIDTH` wide.
-    label : str
-        What it shows, for those who do not see it.
-    note : str
-        Stands below it.
-    more : str
-        Further attributes.
-    """
-    size = f'viewBox="0 0 {WIDTH:.0f} {height:.0f}"'
-    drawing = f'<svg {size} role="img" aria-label="{escape(label)}" {more}>{"".join(parts)}</svg>'
-    below = f'<p class="note">{escape(note)}.</p>' if note else ""
-    return Markup(f'<figure class="panel"><figcaption>{escape(title)}</figcaption>{drawing}{below}</figure>')
-
-
 def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
     """Return at most `most` evenly spread indices of `count`, the first and the last among them."""
-    if count <= most:
-        return np.arange(count)
-    return np.unique(np.rint(np.linspace(0, count - 1, most)).astype(np.int64))
+    return np.unique(np.rint(np.linspace(0, count - 1, min(count, most))).astype(np.int64))

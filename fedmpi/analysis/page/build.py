@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import fedmpi
 from fedmpi.analysis.page import clients, cost, details
-from fedmpi.analysis.page.cells import Setting
+from fedmpi.analysis.page.cells import Setting, lines
 from fedmpi.analysis.page.collect import Digest, digest
-from fedmpi.analysis.page.cost import Machine
 from fedmpi.analysis.page.curves import curves
 from fedmpi.analysis.page.overview import overview
 from fedmpi.analysis.page.results import results
-from fedmpi.analysis.page.sections import Section, file
+from fedmpi.analysis.page.sections import Section, cells_legend, file
 from fedmpi.analysis.page.settings import settings
-from fedmpi.analysis.page.tradeoff import tradeoff
 from fedmpi.store.reader import Run
 from fedmpi.tables.html import template
 
-_LARGEST = 6_000_000
+_LARGEST = 3_000_000
 """Bytes of a page: pictures of single runs have what the other sections leave, the first run's always."""
 
 
@@ -31,31 +29,28 @@ class Page:
     ----------
     target : float or None
         Value of the headline, of the to-target figures.
-    machine : Machine or None
-        Rates to set the runs' against.
     reference : str or None
         Algorithm that leads are over.
-    across : sequence of str
-        Settings whose values are compared like algorithms.
     command : str
         Shows the same on a terminal.
+    across : sequence of str
+        Settings whose values are compared like algorithms.
+    digests, details : list
+        What the page shows of each run.
     """
 
     target: float | None = None
-    machine: Machine | None = None
     reference: str | None = None
     command: str = "fedmpi report RUNS"
     across: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        self.digests: list[Digest] = []
-        self._details: list[details.Detail] = []
+    digests: list[Digest] = field(default_factory=list)
+    details: list[details.Detail] = field(default_factory=list)
 
     def add(self, runs: Iterable[Run]) -> None:
         """Take what the page shows of each run."""
         for run in runs:
             self.digests.append(digest(run, self.target))
-            self._details.append(details.detail(run))
+            self.details.append(details.detail(run))
 
     def settings(self, left_out: Sequence[str]) -> tuple[list[Setting], list[str]]:
         """Return what can be averaged, and a line for each thing that is in no average; `left_out` first."""
@@ -77,7 +72,7 @@ class Page:
         """
         found, warnings = self.settings(left_out)
         versions = sorted({str(run.config["numerics_version"]) for run in self.digests})
-        sections = self._averages(found)
+        sections, drawn = self._averages(found), lines(found)
         last = [details.all_runs(self.digests), details.provenance(self.digests)] if self.digests else []
 
         def page(*single: Section) -> str:
@@ -86,6 +81,10 @@ class Page:
                 facts=_facts(self.digests, versions),
                 mixed=len(versions) > 1,
                 warnings=warnings,
+                runs={
+                    run.name: (cell.label, each.heading) for each, cell in drawn for run in cell.runs.values()
+                },
+                legend=cells_legend([cell for _, cell in drawn]),
                 sections=[*sections, *single, *last],
                 style=file("style.css"),
                 scripts=[file("page.js"), file("curves.js")],
@@ -93,21 +92,21 @@ class Page:
                 version=fedmpi.__version__,
             )
 
-        if not self._details:
+        if not self.details:
             return page()
-        least = page(details.one_by_one(self._details, 1))
-        count = details.fitting(self._details, _LARGEST - len(least.encode()))
-        return page(details.one_by_one(self._details, count))
+        least = page(details.one_by_one(self.details, 1))
+        count = details.fitting(self.details, _LARGEST - len(least.encode()))
+        return page(details.one_by_one(self.details, count))
 
     def _averages(self, found: Sequence[Setting]) -> list[Section]:
         sections: list[Section] = []
         if found:
             by_client = [each for each in found if each.metric.scope == "client"]
-            sections += [results(found), tradeoff(found, self.target), overview(found)]
+            sections += [results(found), cost.tradeoff(found, self.target), overview(found)]
             if any(len(each.cells) > 1 for each in by_client):
                 sections.append(clients.by_client(by_client))
             sections += [curves(found), *([clients.gains(by_client)] if by_client else [])]
-            sections += [cost.time(found, self.machine), cost.traffic(found)]
+            sections += [cost.time(found), cost.traffic(found)]
         if any(run.holdings for run in self.digests):
             sections.append(cost.partitions(self.digests))
         return sections

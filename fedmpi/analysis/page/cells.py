@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +11,10 @@ import numpy as np
 
 from fedmpi.analysis.cells import Cell as GeneralCell
 from fedmpi.analysis.cells import grouped, without
+from fedmpi.analysis.columns import score
 from fedmpi.analysis.page.collect import Digest, Float
 from fedmpi.analysis.scores import LAST
-from fedmpi.judging.estimates import THE_SAME, Estimate, estimate
-from fedmpi.judging.families import corrected
+from fedmpi.judging.estimates import THE_SAME, Estimate, corrected, estimate
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
 
@@ -83,6 +84,16 @@ class Lead:
     over: Cell
     p_value: float
     equal: bool
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The ends of its interval; where there is none, the gap itself."""
+        half = 0.0 if math.isnan(self.gap.half) else self.gap.half
+        return self.gap.mean - half, self.gap.mean + half
+
+    def figure(self, metric: Metric) -> str:
+        """Return it as people read it, with half the width of its interval where it has one."""
+        return score(metric, self.gap, sign="+").text
 
     @property
     def verdict(self) -> str:

@@ -5,29 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup, escape
 
-from fedmpi.analysis.page.axes import (
-    COLOURS,
-    DASHES,
-    HEIGHT,
-    Box,
-    Float,
-    Scale,
-    area,
-    drawn,
-    group,
-    panel,
-    path,
-    scale,
-    text,
-    thinned,
-)
-from fedmpi.analysis.page.sections import part
+from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.page.axes import COLOURS, DASHES, Chart, Float, Scale, area, path, scale, thinned
 from fedmpi.analysis.page.units import MEGABYTES, SECONDS, unit_of
 
 _MOST_POINTS = 200
@@ -51,34 +37,24 @@ class Line:
         Numbers of the style sheet's, taken round and round.
     values : float64 [R]
         NaN where there is none.
-    low, high : float64 [R] or None
-        A band around it; where it is far wider than the lines, the chart cuts it off.
+    edges : sequence of float64 [R]
+        The lower and the upper one of a band around it; where it is far wider than the lines, the chart cuts
+        it off.
     """
 
     label: str
     colour: int
     dash: int
     values: Float
-    low: Float | None = None
-    high: Float | None = None
-
-
-@dataclass(frozen=True)
-class Axes:
-    """What a chart over rounds is called, whose it is, and how its values are scaled and written."""
-
-    title: str
-    subject: str
-    y_label: str
-    log: bool = False
-    factor: float = 1.0
-    marks: tuple[int, ...] = ()
-    """Rounds, counted from 1, that get a vertical line."""
+    edges: Sequence[Float] = ()
 
 
 def lines(
-    axes: Axes,
+    title: str,
+    about: tuple[str, str],
     series: Sequence[Line],
+    log: bool = False,
+    marks: Sequence[int] = (),
     most_points: int = _MOST_POINTS,
     spent: Mapping[str, float] | None = None,
 ) -> Markup:
@@ -86,90 +62,74 @@ def lines(
 
     Parameters
     ----------
-    axes : Axes
+    title : str
+    about : tuple of str
+        Whose chart it is, and the label of its values.
     series : sequence of Line
+    log : bool
+        Whether values are on a logarithmic axis.
+    marks : sequence of int
+        Rounds that get a vertical line.
     most_points : int
         Points of a line; of more rounds, some are left out.
     spent : mapping of str to float or None
         The most that a line spends of ``MB`` and ``s``: buttons of the page choose these axes.
     """
-    box = Box()
-    count = max((len(each.values) for each in series), default=1)
-    x = Scale(1, max(count, 2), box.left, box.right, whole=True)
-    y = scale(_seen(axes, series), box.bottom, box.top, axes.log)
-    parts = [box.grid(x, y, "round", axes.y_label)]
-    across: dict[str, list[Any]] = {"round": [*x.ends, "", 1.0]}
+    chart, (subject, y_label) = Chart(title), about
+    count = max(len(each.values) for each in series)
+    x = Scale(1, max(count, 2), chart.left, chart.right, whole=True)
+    y = scale(_seen(series, log), chart.bottom, chart.top, log)
+    chart.grid(x, y, "round", y_label)
+    across: dict[str, list[Any]] = {"round": [*x.ends, "", 1.0, "round"]}
     for cost, most in (spent or {}).items():
-        across[cost], cost_axis = _cost_axis(box, cost, most)
-        parts.append(cost_axis)
-    for number in axes.marks:
-        parts.append(Markup(f'<path class="split" d="M{float(x(number)):.1f} {box.top}V{box.bottom}"/>'))
-    parts += [_band(each, x, y, axes.factor, most_points) for each in series]
-    paths = [_path(each, x, y, axes.factor, most_points) for each in series]
+        label, units = _COSTS[cost]
+        unit, size = unit_of(most, units)
+        across[cost] = [0, most / size or 1.0, chart.left, chart.right, unit, size, f"{label} ({unit})"]
+    for number in marks:
+        chart.path("split", f"M{float(x(number)):.1f} {chart.top}V{chart.bottom}")
+    rounds = [_kept(each.values, most_points) for each in series]
+    for each, kept in zip(series, rounds, strict=True):
+        edges = [y(np.clip(edge[kept], y.low, y.high)) for edge in each.edges]
+        if edges:
+            chart.fine(f"band c{each.colour % COLOURS}", area(x(kept + 1), *edges), series=each.label)
+    paths = [path(x(kept + 1), y(each.values[kept])) for each, kept in zip(series, rounds, strict=True)]
     for place, (each, data) in enumerate(zip(series, paths, strict=True)):
-        parts.append(_line(each, data, paths[place + 1 :].count(data)))
-    plot = json.dumps({"x": across, "y": y.ends, "log": axes.log})
-    label = f"{axes.subject}: {axes.title}, {axes.y_label} by round, {len(series)} lines"
-    more = f'class="lines" tabindex="0" data-plot="{escape(plot)}"'
-    return panel(axes.title, parts, HEIGHT, label, _coinciding(series, paths), more)
+        _line(chart, each, data, paths[place + 1 :].count(data))
+    label = f"{subject}: {title}, {y_label} by round, {len(series)} lines"
+    alike = grouped(zip(series, paths, strict=True), lambda pair: pair[1])
+    told = [", ".join(each.label for each, _ in pairs) for data, pairs in alike.items() if data and pairs[1:]]
+    note = "; ".join(f"{names} coincide" for names in told)
+    return chart.figure(label, note, _for_script(across, y))
 
 
-def _cost_axis(box: Box, cost: str, most: float) -> tuple[list[Any], Markup]:
-    """Return what the script needs of an axis of a cost, and the axis, which is hidden at first."""
-    label, units = _COSTS[cost]
-    unit, size = unit_of(most, units)
-    x = Scale(0, most / size or 1.0, box.left, box.right)
-    axis = box.across(x, f"{label} ({unit})", f'class="across off" data-across="{cost}"')
-    return [*x.ends, unit, size], axis
+def _for_script(across: Mapping[str, list[Any]], y: Scale) -> str:
+    """Return the attributes by which the page's script shows values of a chart, and a part of it."""
+    plot = escape(json.dumps({"x": across, "y": y.ends, "log": y.log}))
+    return f'class="lines" tabindex="0" data-plot="{plot}"'
 
 
-def _seen(axes: Axes, series: Sequence[Line]) -> Float:
+def _seen(series: Sequence[Line], log: bool) -> Float:
     """Return the values that the axis shows: all of the lines, and of bands what is not much further out."""
-    values = np.concatenate([axes.factor * each.values for each in series] or [np.zeros(0)])
-    edges = [axes.factor * edge for each in series for edge in (each.low, each.high) if edge is not None]
-    if axes.log or not edges or np.isnan(values).all():
+    values = np.concatenate([each.values for each in series])
+    edges = [edge for each in series for edge in each.edges]
+    if log or not edges or np.isnan(values).all():
         return values
     low, high = np.nanmin(values), np.nanmax(values)
     room = _ROOM_FOR_BANDS * (high - low)
     return np.concatenate([values, np.clip(np.concatenate(edges), low - room, high + room)])
 
 
-def _coinciding(series: Sequence[Line], paths: Sequence[str]) -> str:
-    """Say which lines are the same line."""
-    labels: dict[str, list[str]] = {}
-    for each, data in zip(series, paths, strict=True):
-        labels.setdefault(data, []).append(each.label)
-    return "; ".join(
-        f"{', '.join(names)} coincide" for data, names in labels.items() if data and len(names) > 1
-    )
-
-
-def _band(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> Markup:
-    if each.low is None or each.high is None:
-        return Markup("")
-    kept = _kept(each, most_points)
-    low, high = (np.clip(factor * edge[kept], y.low, y.high) for edge in (each.low, each.high))
-    band = area(x(kept + 1), y(low), y(high))
-    return drawn(band, f"band c{each.colour % COLOURS}", f'data-series="{escape(each.label)}"')
-
-
-def _kept(each: Line, most_points: int) -> npt.NDArray[np.int64]:
+def _kept(values: Float, most_points: int) -> npt.NDArray[np.int64]:
     """Return the rounds that are drawn: at most so many of those that have a value."""
-    present = np.flatnonzero(np.isfinite(each.values))
+    present = np.flatnonzero(np.isfinite(values))
     return present[thinned(len(present), most_points)]
 
 
-def _path(each: Line, x: Scale, y: Scale, factor: float, most_points: int) -> str:
-    kept = _kept(each, most_points)
-    return path(x(kept + 1), y(factor * each.values[kept]))
-
-
-def _line(each: Line, data: str, covered: int) -> Markup:
-    """Return a line; one that others lie upon is wider, so that it shows."""
+def _line(chart: Chart, each: Line, data: str, covered: int) -> None:
+    """Draw a line; one that others lie upon is wider, so that it shows."""
     kind = f"line c{each.colour % COLOURS} d{each.dash % DASHES}"
-    named = f'data-series="{escape(each.label)}" data-label="{escape(each.label)}"'
-    wide = f' style="stroke-width:{1.7 + 3 * covered:.1f}"' if covered else ""
-    return drawn(data, kind, named + wide)
+    wide = f'style="stroke-width:{1.7 + 3 * covered:.1f}" ' if covered else ""
+    chart.fine(kind, data, series=each.label, more=wide)
 
 
 def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Markup:
@@ -181,44 +141,33 @@ def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Mark
         Not negative. Many rounds are joined into at most 100 intervals, each shown by its mean; few that take
         far more than all others are cut off, and named.
     """
-    box = Box()
+    chart = Chart(title)
     edges = thinned(len(values) + 1, 101)
     sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(values, axis=0)])
     means = np.diff(sums[edges], axis=0) / np.diff(edges)[:, None]
     tops = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
-    x = _rounds(len(values), box)
-    top = _usual_top(tops[:, -1])
-    y = scale([0.0, top], box.bottom, box.top, zero=True)
+    x, totals = _rounds(len(values), chart), tops[:, -1]
+    usual, most = float(np.quantile(totals, 0.95)), float(totals.max())
+    y = scale([0.0, most if most < _FAR_HIGHER * usual else usual], chart.bottom, chart.top, zero=True)
+    chart.grid(x, y, "round", y_label)
     across = np.repeat(x(edges + 0.5), 2)[1:-1]
-    parts = [box.grid(x, y, "round", y_label)]
     for place, name in enumerate(names):
         low, high = (np.repeat(y(np.minimum(tops[:, place + side], y.high)), 2) for side in (0, 1))
-        if shape := area(across, low, high):
-            tip = f"<title>{escape(name)}: {means[:, place].mean():.4g} on average</title>"
-            parts.append(group(name, drawn(shape, f"fill c{place}"), tip))
-    label = f"{title}: {y_label} by round, by phase"
-    return panel(title, parts, HEIGHT, label, _cut_off(edges, tops[:, -1], y.high))
-
-
-def _usual_top(totals: Float) -> float:
-    """Return how high an axis of totals reaches: to the highest, unless few are far higher than the rest."""
-    usual, most = float(np.quantile(totals, 0.95)), float(totals.max())
-    return most if most < _FAR_HIGHER * usual else usual
-
-
-def _cut_off(edges: npt.NDArray[np.int64], totals: Float, top: float) -> str:
-    """Say which rounds reach beyond the axis."""
+        tip = f"{name}: {means[:, place].mean():.4g} on average"
+        chart.fine(f"fill c{place}", area(across, low, high), tip, name)
     beyond = [
         f"round {first + 1}{f' to {last}' * (last > first + 1)} ({total:.3g})"
-        for first, last, total in zip(edges.tolist(), edges[1:].tolist(), totals, strict=False)
-        if total > top
+        for (first, last), total in zip(pairwise(edges.tolist()), totals, strict=True)
+        if total > y.high
     ]
-    return f"Cut off: {', '.join(beyond)}" if beyond else ""
+    note = f"Cut off: {', '.join(beyond)}" if beyond else ""
+    label = f"{title}: {y_label} by round, by phase"
+    return chart.figure(label, note, _for_script({"round": [*x.ends, "", 1.0, "round"]}, y))
 
 
-def _rounds(count: int, box: Box) -> Scale:
+def _rounds(count: int, chart: Chart) -> Scale:
     """Return the scale of areas over rounds, in which a round reaches half a round to each side."""
-    return Scale(0.5, max(count, 1) + 0.5, box.left, box.right, whole=True)
+    return Scale(0.5, max(count, 1) + 0.5, chart.left, chart.right, whole=True)
 
 
 def timeline(title: str, clients: Sequence[str], clusters: npt.NDArray[np.int64]) -> Markup:
@@ -230,36 +179,28 @@ def timeline(title: str, clients: Sequence[str], clusters: npt.NDArray[np.int64]
         Cluster of each client after each round; of many clients the first are shown.
     """
     changes = [0, *(np.flatnonzero((np.diff(clusters, axis=0) != 0).any(axis=1)) + 1).tolist()]
-    history = clusters[changes]
-    rect = part("rect")
+    history, changes = clusters[changes], [*changes, len(clusters)]
     order = np.lexsort(history[::-1])[:_MOST_CLIENTS]
     row = min(14.0, max(5.0, 200.0 / len(order)))
-    box = Box(left=72.0, bottom=8.0 + row * len(order), height=8.0 + row * len(order) + 34.0)
-    x = _rounds(len(clusters), box)
-    ends = [*changes[1:], len(clusters)]
-    left = x(np.array(changes) + 0.5)
-    right = np.append(left[1:], box.right)
+    chart = Chart(title, left=72.0, bottom=8.0 + row * len(order))
+    x = _rounds(len(clusters), chart)
+    edges = x(np.array(changes) + 0.5)
     colours = {int(value): place for place, value in enumerate(dict.fromkeys(history.ravel().tolist()))}
-    parts = [box.grid(x, None, "round")]
+    chart.grid(x, None, "round")
     for line, client in enumerate(order.tolist()):
-        top = box.top + row * line
+        top = chart.top + row * line
         if row >= 9 or line % 3 == 0:
-            parts.append(text(box.left - 5, top + row * 0.5 + 3.5, clients[client], "small end"))
-        for begin, end in _stretches(history[:, client]):
-            cluster = int(history[begin, client])
-            together = [clients[other] for other in np.flatnonzero(history[begin] == cluster).tolist()]
-            rounds = f"rounds {changes[begin] + 1} to {ends[end]}"
-            there = f"cluster {colours[cluster] + 1} of {len(together)} {_some(together)}"
-            tip, kind = f"{clients[client]}, {rounds}: {there}", f"fill c{colours[cluster] % COLOURS}"
-            parts.append(rect(kind, left[begin], top + 0.5, right[end] - left[begin], row - 1, tip))
-    label = f"{title}: clusters of {len(order)} clients by round, {len(changes) - 1} rounds with a split"
-    return panel(title, parts, box.height, label)
-
-
-def _stretches(clusters: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return first and last index of each run of equal values."""
-    begins = [0, *(np.flatnonzero(np.diff(clusters)) + 1).tolist()]
-    return list(zip(begins, [begin - 1 for begin in begins[1:]] + [len(clusters) - 1], strict=True))
+            chart.text(chart.left - 5, top + row * 0.5 + 3.5, clients[client], "small end")
+        own = history[:, client]
+        for begin, end in pairwise([0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), len(own)]):
+            together = [clients[other] for other in np.flatnonzero(history[begin] == own[begin]).tolist()]
+            colour = colours[int(own[begin])]
+            there = f"cluster {colour + 1} of {len(together)} {_some(together)}"
+            tip = f"{clients[client]}, rounds {changes[begin] + 1} to {changes[end]}: {there}"
+            size = (edges[end] - edges[begin], row - 1)
+            chart.rect(f"fill c{colour % COLOURS}", edges[begin], top + 0.5, size, tip)
+    splits = len(changes) - 2
+    return chart.figure(f"{title}: clusters of {len(order)} clients by round, {splits} rounds with a split")
 
 
 def _some(names: Sequence[str]) -> str:

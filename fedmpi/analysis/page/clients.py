@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 from markupsafe import Markup
@@ -12,15 +13,10 @@ from fedmpi.analysis.page.collect import Float
 from fedmpi.analysis.page.marks import Violin, violins
 from fedmpi.analysis.page.overview import gain
 from fedmpi.analysis.page.sections import CSV, Section, cells_legend, grid, leaders, part, table
-from fedmpi.tables.table import Entry, listed, number, words
+from fedmpi.tables.table import listed, number, words
 
 _MOST_ROWS = 200
 """Clients of a table; there are charts of all."""
-
-
-def _digits(setting: Setting) -> int:
-    """Return how many digits a client's value gets: one less than a mean, since it has few test examples."""
-    return setting.metric.digits - 1
 
 
 def _client_means(setting: Setting) -> Float:
@@ -31,34 +27,30 @@ def _client_means(setting: Setting) -> Float:
 def winners(setting: Setting) -> list[list[int]]:
     """Return of each client the cells that are best on it: several where they tie as printed."""
     means, places = setting.metric.sign * _client_means(setting), range(len(setting.cells))
-    return [leaders(places, column.__getitem__, _digits(setting)) for column in means.T]
+    return [leaders(places, column.__getitem__, setting.metric.digits - 1) for column in means.T]
 
 
 def by_client(settings: Sequence[Setting]) -> Section:
     """Return who is best on which client, a table per dataset."""
-    parts = [part("clients")()]
-    for place, each in enumerate(settings):
-        if len(each.cells) > 1:
-            parts.append(_client_table(each, f"clients-{place}"))
-    return Section("clients", "Which algorithm won on which client", Markup("").join(parts))
+    drawn = [_client_table(each, f"clients-{n}") for n, each in enumerate(settings) if len(each.cells) > 1]
+    content = Markup("").join([part("clients")(), *drawn])
+    return Section("clients", "Which algorithm won on which client", content)
 
 
 def _client_table(setting: Setting, identifier: str) -> Markup:
-    means, best = _client_means(setting), winners(setting)
-    rows: list[list[Entry]] = []
+    """Return a row per client; values have a digit less than means, since it has few test examples."""
+    means, best, digits = _client_means(setting), winners(setting), setting.metric.digits - 1
+    labels = [cell.label for cell in setting.cells]
+    rows: list[list[object]] = []
     for client, name in enumerate(setting.clients[:_MOST_ROWS]):
-        entries = [
-            number(value, _digits(setting), "best" if place in best[client] else "")
-            for place, value in enumerate(means[:, client].tolist())
-        ]
-        labels = ", ".join(setting.cells[place].label for place in best[client])
-        rows.append([words(name), *entries, words(labels, "name")])
+        values = enumerate(means[:, client].tolist())
+        entries = [number(value, digits, "best" * (place in best[client])) for place, value in values]
+        rows.append([name, *entries, words(", ".join(labels[place] for place in best[client]), "name")])
     more = len(setting.clients) - _MOST_ROWS
     left_out = f"; {more} more clients are not listed" if more > 0 else ""
     caption = f"{setting.heading}: {setting.metric.heading} by client{left_out}"
-    columns = listed(["client", *(cell.label for cell in setting.cells), "best"])
     heading = Markup("<h3>{}</h3><p>Best: {}.</p>").format(setting.heading, wins(setting))
-    return heading + table(caption, columns, rows, identifier, CSV)
+    return heading + table(caption, listed(["client", *labels, "best"]), rows, identifier, CSV)
 
 
 def wins(setting: Setting) -> str:
@@ -76,20 +68,17 @@ def gains(settings: Sequence[Setting]) -> Section:
     charts: list[Markup] = []
     drawn: list[Cell] = []
     for each in settings:
-        found = [(cell, each_gain) for cell in each.cells if (each_gain := gain(each, cell)) is not None]
-        groups = [_violin(each, cell, values) for cell, (values, _) in found if not np.isnan(values).all()]
+        found = [(cell, *known) for cell in each.cells if (known := gain(each, cell)) is not None]
+        groups = [_violin(each, cell, values) for cell, values, _ in found if not np.isnan(values).all()]
         if groups:
-            over = ", ".join(dict.fromkeys(reference.label for _, (_, reference) in found))
+            over = ", ".join(dict.fromkeys(reference.label for *_, reference in found))
             unit = f"gain ({'points' if each.metric.percent else each.metric.title})"
             charts.append(violins(f"{each.heading}: gain over {over}", unit, groups))
-            drawn += [cell for cell, _ in found]
-    content = part("no_gains")()
-    if charts:
-        content = part("gains")() + cells_legend(drawn) + grid(charts)
+            drawn += [cell for cell, *_ in found]
+    content = part("gains")() + cells_legend(drawn) + grid(charts) if charts else part("no_gains")()
     return Section("gains", "Gain over self-train, client by client", content)
 
 
 def _violin(setting: Setting, cell: Cell, values: Float) -> Violin:
     kept = ~np.isnan(values)
-    names = [name for name, keep in zip(setting.clients, kept, strict=True) if keep]
-    return Violin(cell.label, cell.colour, names, values[kept])
+    return Violin(cell.label, cell.colour, list(compress(setting.clients, kept)), values[kept])

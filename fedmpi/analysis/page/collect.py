@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,10 @@ class Digest:
     costs : dict of float64 [R]
         Spent up to each round: `seconds`, `megabytes` that all clients sent and received, and `joules`, NaN
         where they were not counted.
-    phases : dict of float
-        Seconds a rank spent in each phase on average, over all rounds.
-    secure : dict of float
-        Seconds a rank spent in each step of secure sums on average, over all rounds; empty without.
-    joules : dict of float
-        Energy of processors and memory by phase, over all nodes and rounds; empty without counters.
-    traffic : dict of float
-        MB of payload by collective, all ranks and rounds.
+    spent : dict of dict of float
+        Over all rounds: `phases`, the seconds a rank spent in each on average; `secure`, those in each step
+        of secure sums, empty without; `joules` of processors and memory by phase, over all nodes, empty
+        without counters; `traffic`, MB of payload by collective, all ranks.
     """
 
     folder: Path
@@ -88,10 +85,7 @@ class Digest:
     values: dict[str, Float]
     curves: dict[str, Float]
     costs: dict[str, Float]
-    phases: dict[str, float]
-    secure: dict[str, float]
-    joules: dict[str, float]
-    traffic: dict[str, float]
+    spent: dict[str, dict[str, float]]
     holdings: Holdings | None
     provenance: dict[str, Any]
     rounds_digest: str
@@ -143,10 +137,12 @@ def digest(run: Run, target: float | None) -> Digest:
         values={rule: scores.values(run, run.headline, rule) for rule in scores.rules(run.headline)},
         curves=_curves(run),
         costs=_costs(run),
-        phases=by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
-        secure=_secure(run),
-        joules=joules_by_phase(run),
-        traffic=by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
+        spent={
+            "phases": by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
+            "secure": _secure(run),
+            "joules": joules_by_phase(run),
+            "traffic": by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
+        },
         holdings=_holdings(run),
         provenance=run.attempts[-1].provenance if run.attempts else {},
         rounds_digest=rounds_digest(run),
@@ -156,10 +152,9 @@ def digest(run: Run, target: float | None) -> Digest:
 def _secure(run: Run) -> dict[str, float]:
     """Return the seconds of each step of secure sums by name, over all attempts."""
     found: dict[str, float] = {}
-    for name in SECURE_STEPS:
-        rows = [attempt.measurements.get(f"{name}_seconds") for attempt in run.attempts]
-        if known := [float(each.sum(axis=0).mean()) for each in rows if each is not None]:
-            found[name] = sum(known)
+    for attempt, name in product(run.attempts, SECURE_STEPS):
+        if (rows := attempt.measurements.get(f"{name}_seconds")) is not None:
+            found[name] = found.get(name, 0.0) + float(rows.sum(axis=0).mean())
     return found
 
 

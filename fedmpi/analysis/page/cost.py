@@ -1,29 +1,167 @@
-"""Sections of the page on what it cost: phases, rates, traffic; and who holds which data."""
+"""Sections of the page on what it cost: by score, phase and collective; and who holds which data."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
 
-from fedmpi.analysis.cells import key
+from fedmpi.analysis.columns import score
 from fedmpi.analysis.page.axes import COLOURS
-from fedmpi.analysis.page.cells import Cell, Line, Setting, lines
+from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, lines
 from fedmpi.analysis.page.collect import Digest, Float, Holdings
-from fedmpi.analysis.page.marks import Bars, bars
+from fedmpi.analysis.page.marks import Point, bars, scatter
 from fedmpi.analysis.page.overview import NAMES, of_runs, spent
-from fedmpi.analysis.page.sections import Section, areas_legend, grid, part, table
-from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, Unit, human
+from fedmpi.analysis.page.sections import Section, areas_legend, cells_legend, grid, part, table
+from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, Unit, human, measured
 from fedmpi.analysis.summary import setting as setting_of
-from fedmpi.config.documents import load_json
-from fedmpi.errors import BadInput
+from fedmpi.metrics import targets
 from fedmpi.store.schema import PHASES, SECURE_STEPS
-from fedmpi.tables.table import Column, Entry, share, words
+from fedmpi.tables.table import NONE, Column, Entry, filled, number, share
 
 _MOST_CLIENTS = 60
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run spends.
+
+    Attributes
+    ----------
+    name : str
+        In a run's summary.
+    units : sequence of Unit
+        In which people read it.
+    title, meaning : str
+    curve : str
+        In a run's costs by round.
+    """
+
+    name: str
+    units: Sequence[Unit]
+    title: str
+    meaning: str
+    curve: str
+
+
+TRAFFIC = Cost("client_megabytes", MEGABYTES, "traffic", "sent and received by all clients", "megabytes")
+TIME = Cost("total_seconds", SECONDS, "time", "all rounds", "seconds")
+ENERGY = Cost("joules", JOULES, "energy", "processors, memory and GPUs of all nodes", "joules")
+"""Of runs with counters."""
+
+
+def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
+    """Return score against each cost, and a table of costs with those of reaching a target.
+
+    Parameters
+    ----------
+    target : float or None
+        Value of the headline on validation data; None: what the reference has in the last round.
+    """
+    several = [each for each in settings if len(each.cells) > 1]
+    charts = [
+        _against(each, cost)
+        for each in several
+        for cost in (TRAFFIC, TIME)
+        if any(cell.mean(cost.name) > 0 for cell in each.cells)
+    ]
+    parts = [part("tradeoff")(target is None, bool(charts))]
+    if charts:
+        parts += [cells_legend([cell for _, cell in lines(several)]), grid(charts, "wide")]
+    for place, alike in enumerate(by_metric(settings)):
+        columns = _columns(alike, target)
+        parts.append(table("Costs, means over seeds", columns, lines(alike), f"costs-{place}", ""))
+    return Section("tradeoff", "Score against cost", Markup("").join(parts))
+
+
+def _against(setting: Setting, cost: Cost) -> Markup:
+    metric, on_front = setting.metric, front(setting.cells, cost)
+    points = []
+    for cell in setting.cells:
+        own = cell.score()
+        half = 0.0 if math.isnan(own.half) else own.half
+        ends = max(own.mean - half, metric.low), min(own.mean + half, metric.high)
+        interval, mean = (metric.scale * ends[0], metric.scale * ends[1]), metric.scale * own.mean
+        points.append(Point(cell.label, cell.colour, cell.mean(cost.name), mean, interval, cell in on_front))
+    title = f"{setting.heading}: {metric.label()} against {cost.title}"
+    return scatter(title, (cost.meaning, metric.label(unit=True)), cost.units, points)
+
+
+def front(cells: Sequence[Cell], cost: Cost) -> list[Cell]:
+    """Return the cells that no other beats: none scores as well for less, or better for as much."""
+    found = [(cell.mean(cost.name), cell.metric.sign * cell.score().mean, cell) for cell in cells]
+    return [
+        cell
+        for spent, gained, cell in found
+        if not math.isnan(spent + gained)
+        and not any(
+            other <= spent and better >= gained and (other, better) != (spent, gained)
+            for other, better, _ in found
+        )
+    ]
+
+
+def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[Line]]:
+    metric = settings[0].metric
+    counted = any("joules" in run.summary for run in _runs(settings))
+    return [
+        *NAMES,
+        Column(f"{metric.label(unit=True)}, last round", lambda line: score(metric, line[1].score())),
+        Column("seeds", lambda line: len(line[1].runs)),
+        Column("rounds", lambda line: number(line[1].config["rounds"], 0)),
+        spent("time", "total_seconds", SECONDS, "all rounds"),
+        spent("a round", "round_seconds_median", SECONDS, "median over rounds"),
+        spent("traffic", "client_megabytes", MEGABYTES, "payload sent and received by all clients"),
+        of_runs("model GFLOP", "model_gflop", 0),
+        *filled([Column("on a front", _fronts, "of score against traffic, against time")], lines(settings)),
+        Column(
+            f"target, val {metric.heading}",
+            lambda line: number(metric.scale * _target(line[0], target), metric.digits),
+        ),
+        _to_target(target, None),
+        *(_to_target(target, cost) for cost in (TIME, TRAFFIC, *[ENERGY] * counted)),
+    ]
+
+
+def _fronts(line: Line) -> str:
+    setting, cell = line
+    if len(setting.cells) == 1:
+        return NONE
+    found = [cost.title for cost in (TRAFFIC, TIME) if cell in front(setting.cells, cost)]
+    return ", ".join(found) or "no"
+
+
+def _target(setting: Setting, given: float | None) -> float:
+    """Return the target of a setting: the given one, else the reference's validation score at the end."""
+    if given is not None:
+        return given
+    reference = setting.reference(setting.cells[0], setting.against) or setting.cells[0]
+    curves = [run.curves.get(setting.metric.field("val"), np.zeros(0)) for run in reference.runs.values()]
+    finals = np.concatenate([curve[~np.isnan(curve)][-1:] for curve in curves])
+    return float(np.mean(finals)) if len(finals) else math.nan
+
+
+def _to_target(target: float | None, cost: Cost | None) -> Column[Line]:
+    """Return the column of a cost up to the target, None for rounds, or of how many runs reached it."""
+
+    def entry(line: Line) -> Entry | str:
+        metric, runs, value = line[1].metric, list(line[1].runs.values()), _target(line[0], target)
+        curves = [run.curves.get(metric.field("val"), np.zeros(0)) for run in runs]
+        found = [targets.first_round(curve, value, metric.higher) for curve in curves]
+        reached = [(run, at) for run, at in zip(runs, found, strict=True) if at is not None]
+        if len(reached) < len(runs):
+            return f"{len(reached)} of {len(runs)} runs"
+        if cost is None:
+            return number(float(np.mean([at + 1 for _, at in reached])), 0)
+        return measured(float(np.mean([run.costs[cost.curve][at] for run, at in reached])), cost.units)
+
+    if cost is None:
+        return Column("rounds to it", entry, "mean over seeds")
+    unit = next(name for name, size in cost.units if size == 1)
+    return Column(f"{cost.title} to it", entry, "mean over seeds", unit=unit)
 
 
 def costliest(cell: Cell) -> tuple[str, float]:
@@ -35,83 +173,92 @@ def costliest(cell: Cell) -> tuple[str, float]:
 
 def _means(cell: Cell, kind: str, names: Sequence[str]) -> Float:
     """Return the means over seeds of a run's `phases`, `secure`, `joules` or `traffic` by name [names]."""
-    found = [[getattr(run, kind).get(name, 0.0) for name in names] for run in cell.runs.values()]
+    found = [[run.spent[kind].get(name, 0.0) for name in names] for run in cell.runs.values()]
     means: Float = np.array(found).reshape(len(found), len(names)).mean(axis=0)
     return means
 
 
-def _pictures(
-    settings: Sequence[Setting],
-    kind: str,
-    parts: Sequence[str],
-    titles: tuple[str, str, str],
-    units: Sequence[Unit],
-    note: Callable[[Cell, float], str],
-) -> Markup:
-    """Return bars of what cells spent by part, a picture per setting; nothing where no run has any.
+@dataclass(frozen=True)
+class _Picture:
+    """Bars of what cells spent by part.
 
-    Parameters
+    Attributes
     ----------
-    settings : sequence of Setting
     kind : str
         As of `_means`.
     parts : sequence of str
-    titles : tuple of str
-        Of a picture, of its axis, of the legend.
+    title, axis, legend : str
     units : sequence of Unit
     note : callable
-        Returns what stands behind a cell's bar of this length.
+        Returns what stands behind a cell's bar of this length; by default the length.
     """
-    title, axis, legend = titles
-    charts = []
-    for each in settings:
-        cells = [cell for cell in each.cells if any(getattr(run, kind) for run in cell.runs.values())]
-        if cells:
-            values = np.nan_to_num(np.array([_means(cell, kind, parts) for cell in cells]))
-            notes = [note(cell, length) for cell, length in zip(cells, values.sum(axis=1), strict=True)]
-            given = Bars([cell.label for cell in cells], parts, values, notes, units)
-            charts.append(bars(f"{each.heading}: {title}", axis, given))
-    return areas_legend(legend, parts) + grid(charts) if charts else Markup("")
+
+    kind: str
+    parts: Sequence[str]
+    title: str
+    axis: str
+    legend: str
+    units: Sequence[Unit]
+    note: Callable[[Cell], str] | None = None
+
+    def of(self, settings: Sequence[Setting]) -> Markup:
+        """Return a picture per setting below a legend; nothing where no run has any."""
+        charts = []
+        for each in settings:
+            cells = [cell for cell in each.cells if any(run.spent[self.kind] for run in cell.runs.values())]
+            if cells:
+                values = np.nan_to_num(np.array([_means(cell, self.kind, self.parts) for cell in cells]))
+                ends = [human(length, self.units) for length in values.sum(axis=1)]
+                notes = map(self.note, cells) if self.note else ends
+                rows = [(cell.label, note) for cell, note in zip(cells, notes, strict=True)]
+                charts.append(
+                    bars(f"{each.heading}: {self.title}", self.axis, rows, self.parts, values, self.units)
+                )
+        return areas_legend(self.legend, self.parts) + grid(charts) if charts else Markup("")
 
 
-def time(settings: Sequence[Setting], machine: Machine | None) -> Section:
+def _most(cell: Cell) -> str:
+    return "{} {:.0%}".format(*costliest(cell))
+
+
+def _joules(cell: Cell) -> str:
+    return human(cell.mean("joules"), JOULES)
+
+
+_TIME = _Picture("phases", PHASES, "time by phase", "time of a rank", "Phases", SECONDS, _most)
+_STEPS = tuple(SECURE_STEPS)
+_SECURE = _Picture(
+    "secure", _STEPS, "secure sums by step", "time of a rank", "Steps of a secure sum", SECONDS
+)
+_NODES = "processors and memory of all nodes"
+_ENERGY = _Picture("joules", PHASES, "energy by phase", _NODES, "Phases", JOULES, _joules)
+
+
+def time(settings: Sequence[Setting]) -> Section:
     """Return where the time went, and how fast the work was done."""
-
-    def most(cell: Cell, length: float) -> str:
-        return "{} {:.0%}".format(*costliest(cell))
-
-    def whole(cell: Cell, length: float) -> str:
-        return human(cell.mean("joules"), JOULES)
-
-    titles = ("time by phase", "time of a rank", "Phases")
-    content = part("time")() + _pictures(settings, "phases", PHASES, titles, SECONDS, most)
-    titles = ("secure sums by step", "time of a rank", "Steps of a secure sum")
-    content += _pictures(settings, "secure", tuple(SECURE_STEPS), titles, SECONDS, _amount(SECONDS))
-    titles = ("energy by phase", "processors and memory of all nodes", "Phases")
-    energy = _pictures(settings, "joules", PHASES, titles, JOULES, whole)
-    content += part("energy")() + energy if energy else energy
-    return Section("time", "Time: which phase costs the most", content + _rates(settings, machine))
+    content = part("time")() + _TIME.of(settings) + _SECURE.of(settings)
+    if energy := _ENERGY.of(settings):
+        content += part("energy")() + energy
+    rates = table("Rates and traffic", _rates(settings), lines(settings), "rates")
+    return Section("time", "Time: which phase costs the most", content + rates)
 
 
 def traffic(settings: Sequence[Setting]) -> Section:
     """Return the bytes of each collective."""
-    found = dict.fromkeys(name for run in _runs(settings) for name in run.traffic)
+    found = dict.fromkeys(name for run in _runs(settings) for name in run.spent["traffic"])
     names = [name for name in found if name != "Ibarrier"]
-    titles = ("bytes by collective", "payload of all ranks", "Collectives")
-    charts = _pictures(settings, "traffic", names, titles, MEGABYTES, _amount(MEGABYTES))
-    return Section("traffic", "Bytes by collective", part("traffic")() + charts)
+    title, axis = "bytes by collective", "payload of all ranks"
+    drawn = _Picture("traffic", names, title, axis, "Collectives", MEGABYTES).of(settings)
+    return Section("traffic", "Bytes by collective", part("traffic")() + drawn)
 
 
-def _amount(units: Sequence[Unit]) -> Callable[[Cell, float], str]:
-    return lambda cell, length: human(length, units)
-
-
-def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
-    columns = [
+def _rates(settings: Sequence[Setting]) -> list[Column[Line]]:
+    energy = spent("energy", "joules", JOULES, "processors, memory and GPUs of all nodes, by their counters")
+    return [
         *NAMES,
-        Column[Line]("ranks", lambda line: words(_ranks(line[1]))),
-        Column[Line]("costliest phase", lambda line: words(costliest(line[1])[0])),
-        Column[Line]("its share %", lambda line: share(costliest(line[1])[1], 0)),
+        Column("ranks", lambda line: _ranks(line[1])),
+        Column("costliest phase", lambda line: costliest(line[1])[0]),
+        Column("its share %", lambda line: share(costliest(line[1])[1], 0)),
         of_runs(
             "model GFLOP/s", "model_rate", 1,
             "counted work of training and evaluation per second that a rank spent in them",
@@ -122,34 +269,12 @@ def _rates(settings: Sequence[Setting], machine: Machine | None) -> Markup:
         ),
         spent("traffic of ranks", "collective_megabytes", MEGABYTES, "payload of all ranks' collectives"),
         spent("virtual time", "virtual_seconds", SECONDS, "modelled time of a real federation"),
-        *([_ENERGY] if any("joules" in run.summary for run in _runs(settings)) else []),
+        *([energy] if any("joules" in run.summary for run in _runs(settings)) else []),
     ]  # fmt: skip
-    if machine is not None:
-        columns += _shares(machine)
-    shown = table("Rates and traffic", columns, lines(settings), "rates")
-    return shown + part("no_rates")() if machine is None else shown
-
-
-_ENERGY = spent("energy", "joules", JOULES, "processors, memory and GPUs of all nodes, by their counters")
 
 
 def _runs(settings: Sequence[Setting]) -> list[Digest]:
     return [run for _, cell in lines(settings) for run in cell.runs.values()]
-
-
-def _shares(machine: Machine) -> list[Column[Line]]:
-    def dense(line: Line) -> Entry:
-        return share(machine.dense_share(list(line[1].runs.values()), line[1].mean("model_rate")), 0)
-
-    def roofline(line: Line) -> Entry:
-        return share(machine.roofline_share(list(line[1].runs.values())), 0)
-
-    above = (
-        "model GFLOP/s over the machine's rate in products of the layers' shape; above 100 where work is "
-        "skipped"
-    )
-    least = "least seconds that the machine's rates allow, over the measured ones"
-    return [Column("of dense rate %", dense, above), Column("of roofline %", roofline, least)]
 
 
 def _ranks(cell: Cell) -> str:
@@ -172,80 +297,17 @@ def partitions(digests: Sequence[Digest]) -> Section:
 def _partition(run: Digest, holdings: Holdings) -> Markup:
     shown = min(len(run.clients), _MOST_CLIENTS)
     counts = holdings.counts[:shown].astype(np.float64)
-    parts = [f"class {place}" for place in range(counts.shape[1])]
-    rows = [
-        client if dataset in client or len(set(holdings.datasets)) == 1 else f"{client} {dataset}"
-        for client, dataset in zip(run.clients[:shown], holdings.datasets, strict=False)
-    ]
     totals = counts.sum(axis=1, keepdims=True)
-    notes = [f"{count:,.0f} examples" for count in totals[:, 0]]
-    shares = 100 * counts / np.maximum(totals, 1)
+    alone = len(set(holdings.datasets)) == 1
+    rows = [
+        (client if alone or dataset in client else f"{client} {dataset}", f"{count:,.0f} examples")
+        for client, dataset, count in zip(run.clients, holdings.datasets, totals[:, 0], strict=False)
+    ]
+    shares, parts = (
+        100 * counts / np.maximum(totals, 1),
+        [f"class {place}" for place in range(counts.shape[1])],
+    )
     more = f", the first {shown} of {len(run.clients)} clients" if shown < len(run.clients) else ""
     named = f"{setting_of(run.config, 'dataset')}, {setting_of(run.config, 'partition')}"
     title = f"{named}: EMD {holdings.emd:.3f}{more}"
-    return bars(title, "share of the client's examples", Bars(rows, parts, shares, notes, PERCENT))
-
-
-_APART = ("suite", "name", "seed", "algorithm", "rounds", "numerics_version", "checkpoint_seconds", "link")
-"""Settings that change neither the work of a round nor the memory it moves."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A machine's rates.
-
-    Attributes
-    ----------
-    cpu_model : str
-    layer : float
-        GFLOP/s in products of the layers' shape, one process.
-    least_seconds : float
-        What one round of `work` takes at least in one process, training and evaluation together.
-    work : str
-        Marks the data and settings of that round.
-    """
-
-    cpu_model: str
-    layer: float
-    least_seconds: float
-    work: str
-
-    def dense_share(self, runs: Sequence[Digest], rate: float) -> float | None:
-        """Return a rate per rank over the machine's; None on another processor."""
-        if any(run.provenance.get("cpu_model") != self.cpu_model for run in runs):
-            return None
-        return rate / self.layer
-
-    def roofline_share(self, runs: Sequence[Digest]) -> float | None:
-        """Return least seconds over measured ones; None for other work, or on another processor."""
-        if any(key(run.config, *_APART) != self.work for run in runs) or self.dense_share(runs, 1.0) is None:
-            return None
-        shares = []
-        for run in runs:
-            ranks = run.summary["ranks"][-1]
-            busy = ranks * (run.phases.get("train", 0.0) + run.phases.get("evaluate", 0.0))
-            shares.append(self.least_seconds * run.summary["rounds"] / busy if busy else np.nan)
-        return float(np.mean(shares))
-
-
-def read_machine(path: Path) -> Machine:
-    """Read what `fedmpi bench train --json` printed.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read, or is something else.
-    """
-    try:
-        found = load_json(path, "file")
-        results = found["results"]
-        return Machine(
-            cpu_model=str(found["provenance"]["cpu_model"]),
-            layer=float(results["layer_gflops"]),
-            least_seconds=float(sum(results["least_seconds"].values())),
-            work=key(found["settings"]["case"], *_APART),
-        )
-    except BadInput as error:
-        raise BadInput(f"--machine {error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"--machine {path}: not what `fedmpi bench train --json` prints") from error
+    return bars(title, "share of the client's examples", rows, parts, shares, PERCENT)

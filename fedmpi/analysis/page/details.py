@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -15,10 +14,10 @@ from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import run_columns
-from fedmpi.analysis.costs import by_name, secure_steps
+from fedmpi.analysis.costs import by_name
 from fedmpi.analysis.options import flat
 from fedmpi.analysis.page.axes import COLOURS, thinned
-from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
+from fedmpi.analysis.page.charts import Line, lines, stack, timeline
 from fedmpi.analysis.page.collect import ALONE, Digest
 from fedmpi.analysis.page.marks import heat_map
 from fedmpi.analysis.page.sections import BY_CASE, Section, areas_legend, grid, part, table
@@ -28,7 +27,7 @@ from fedmpi.analysis.stored import commit, hosts
 from fedmpi.analysis.summary import method, setting
 from fedmpi.metrics.clients import splits
 from fedmpi.store.reader import Run
-from fedmpi.store.schema import PHASES, SECURE_STEPS
+from fedmpi.store.schema import PHASES
 from fedmpi.tables.table import Column, listed, number, words
 
 _MOST_LINES = 40
@@ -37,13 +36,8 @@ _MOST_RANKS = 64
 _AROUND = 64
 """Bytes, at most, of a run's template and its entry in the menu."""
 
-
-@dataclass(frozen=True)
-class Detail:
-    """The pictures of one run under the name that the page's menu shows."""
-
-    name: str
-    content: Markup
+Detail = tuple[str, Markup]
+"""The name of a run in the page's menu, and its pictures."""
 
 
 def detail(run: Run) -> Detail:
@@ -62,41 +56,37 @@ def detail(run: Run) -> Detail:
     name = run.folder.resolve().name
     what = f"{method(run.config)} on {setting(run.config, 'dataset')}, seed {run.config.get('seed')}"
     facts = f"{what}, {run.rounds_completed} of {run.rounds} rounds, {run.status}"
-    reason = Markup('<p class="warning">{}</p>').format(run.reason) if run.reason else Markup("")
-    if is_together(run.config):
-        reason += Markup("<p>{}</p>").format(TOGETHER)
-    traffic = _collectives(run) + _secure_steps(run) if run.attempts else Markup("")
-    head = Markup("<h3>{}</h3><p>{}</p>").format(name, facts) + _command(run)
-    return Detail(name, head + reason + grid(drawn) + traffic)
+    together = TOGETHER if is_together(run.config) else ""
+    head = part("run")(name, facts, _command(run), run.reason, together)
+    return name, head + grid(drawn) + (_collectives(run) if run.attempts else "")
 
 
-def _command(run: Run) -> Markup:
+def _command(run: Run) -> str:
     """Return the command of the last attempt; nothing where the record has none."""
     given = run.attempts[-1].provenance.get("command", []) if run.attempts else []
     if not given:
-        return Markup("")
+        return ""
     ranks = run.attempts[-1].ranks
-    launcher = f"mpiexec -n {ranks} " if ranks > 1 else ""
-    return part("command")(f"{launcher}{shlex.join(['fedmpi', *map(str, given[1:])])}")
+    return f"mpiexec -n {ranks} " * (ranks > 1) + shlex.join(["fedmpi", *map(str, given[1:])])
 
 
 def _gradient_norms(run: Run) -> Markup:
     """Return each client's gradient norm, coloured by its cluster at the end."""
-    values, final = run.results["gradient_norm"], run.results["group"][-1]
-    clusters = list(dict.fromkeys(final.tolist()))
-    chosen = thinned(len(run.clients), _MOST_LINES)
+    values, final = run.results["gradient_norm"], run.results["group"][-1].tolist()
+    clusters = list(dict.fromkeys(final))
+    chosen = thinned(len(run.clients), _MOST_LINES).tolist()
     alone = setting(run.config, "algorithm") == ALONE or len(clusters) == 1
     drawn = []
-    for client in chosen.tolist():
-        cluster = clusters.index(int(final[client]))
-        colour = client if alone else cluster
+    for client in chosen:
+        cluster = clusters.index(final[client])
+        dash, colour = divmod(client if alone else cluster, COLOURS)
         label = run.clients[client] + ("" if alone else f" (cluster {cluster + 1})")
-        drawn.append(Line(label, colour % COLOURS, colour // COLOURS, values[:, client]))
-    marks = tuple(sorted({number + 1 for number, _ in splits(splitting_groups(run))}))
+        drawn.append(Line(label, colour, dash, values[:, client]))
+    marks = sorted({number + 1 for number, _ in splits(splitting_groups(run))})
     by = "a colour per client" if alone else "coloured by cluster at the end"
     some = f", {len(chosen)} of {len(run.clients)} clients" if len(chosen) < len(run.clients) else ""
-    axes = Axes(f"Gradient norms, {by}{some}", run.folder.name, "gradient norm", log=True, marks=marks)
-    return lines(axes, drawn, _POINTS)
+    about = (run.folder.name, "gradient norm")
+    return lines(f"Gradient norms, {by}{some}", about, drawn, True, marks, _POINTS)
 
 
 def _phases(run: Run) -> Markup:
@@ -121,41 +111,25 @@ def _collectives(run: Run) -> Markup:
     calls = by_name(run, "collective_calls", lambda rounds: rounds.sum(axis=0).max(axis=0))
     sizes = by_name(run, "collective_bytes", lambda rounds: rounds.sum(axis=(0, 1)) / 1e6)
     seconds = by_name(run, "collective_seconds", lambda rounds: rounds.sum(axis=0).max(axis=0, initial=0.0))
-    calls_of = "of the rank that makes most"
     time_of = "of the rank that spends most in it, over all rounds; waiting for others included"
     columns = [
-        Column[str]("collective", words),
-        Column[str]("calls", lambda name: number(calls[name], 0), calls_of),
-        amounts("traffic", sizes.__getitem__, MEGABYTES, _PAYLOAD),
+        Column[str]("collective", str),
+        Column[str]("calls", lambda name: number(calls[name], 0), "of the rank that makes most"),
+        amounts("traffic", sizes.__getitem__, MEGABYTES, "payload of all ranks and rounds"),
         amounts("time", seconds.__getitem__, SECONDS, time_of),
     ]
     return table("Bytes and seconds by collective", columns, list(calls), "")
 
 
-_PAYLOAD = "payload of all ranks and rounds"
-
-
-def _secure_steps(run: Run) -> Markup:
-    """Return a table of the steps of secure sums; nothing for a run without."""
-    found = secure_steps(run)
-    columns = [
-        Column[str]("step", words),
-        amounts("time", lambda name: found[name][0], SECONDS, "slowest rank of each round, summed"),
-        amounts("traffic", lambda name: found[name][1] / 1e6, MEGABYTES, _PAYLOAD),
-        Column[str]("of", lambda name: words(SECURE_STEPS[name])),
-    ]
-    return table("Secure sums by step", columns, list(found), "") if found else Markup("")
-
-
 def fitting(details: Sequence[Detail], room: int) -> int:
     """Return how many runs can be shown: the first, and as many after it as `room` has bytes for."""
-    sizes = accumulate(len(each.content.encode()) + _AROUND for each in details[1:])
+    sizes = accumulate(len(content.encode()) + _AROUND for _, content in details[1:])
     return 1 + sum(size <= room for size in sizes)
 
 
 def one_by_one(details: Sequence[Detail], count: int) -> Section:
     """Return the section in which a menu chooses one of the first `count` runs."""
-    left_out = [each.name for each in details[count:]]
+    left_out = [name for name, _ in details[count:]]
     content = part("one_by_one")(details[:count], left_out, areas_legend("Phases", PHASES))
     return Section("run", "One run at a time: gradients, clusters, ranks", content)
 
@@ -175,17 +149,19 @@ def provenance(digests: Sequence[Digest]) -> Section:
     found = grouped(digests, lambda run: json.dumps(_origin(run), sort_keys=True, default=str))
     parts = []
     for place, runs in enumerate(found.values()):
-        origin = _origin(runs[0])
         used = {pair for run in runs for pair in run.provenance.get("datasets", {}).items()}
         datasets = ", ".join(f"{name} {mark[:16]}" for name, mark in sorted(used))
-        about = {**origin, "datasets": datasets}
-        rows = [[words(name), words(value, "any")] for name, value in about.items()]
-        names = ", ".join(run.name for run in runs)
         caption = f"Origin {place + 1} of {len(found)}: {len(runs)} run{'s' * (len(runs) > 1)}"
-        parts.append(table(caption, listed(["what", "value"]), rows, f"origin-{place}"))
-        parts.append(part("folded")("Its runs", Markup("<p>{}</p>").format(names)))
+        about = {**_origin(runs[0]), "datasets": datasets}
+        parts.append(_pairs(caption, ("what", "value"), about, f"origin-{place}"))
+        parts.append(part("folded")("Its runs", part("text")(", ".join(run.name for run in runs))))
     parts.append(_configurations(digests))
     return Section("provenance", "Provenance", Markup("").join(parts))
+
+
+def _pairs(caption: str, headings: tuple[str, str], found: Mapping[str, Any], identifier: str) -> Markup:
+    rows = [[name, words(value, "any")] for name, value in found.items()]
+    return table(caption, listed(headings), rows, identifier)
 
 
 def _origin(run: Digest) -> dict[str, Any]:
@@ -208,14 +184,17 @@ def _origin(run: Digest) -> dict[str, Any]:
 def _configurations(digests: Sequence[Digest]) -> Markup:
     """Return the settings that all runs share, and of each run those in which it differs."""
     settings = [flat(run.config) for run in digests]
-    shared = {k: v for k, v in settings[0].items() if all(each.get(k) == v for each in settings)}
-    rows = [[words(name), words(value, "any")] for name, value in sorted(shared.items())]
-    varying = sorted({name for each in settings for name in each} - shared.keys() - {"name"})
-    lines = [
-        [words(run.name), *(words(each.get(k, "")) for k in varying)]
+    names = sorted({name for each in settings for name in each})
+    shared = {
+        k: settings[0][k]
+        for k in names
+        if all(k in each and each[k] == settings[0].get(k) for each in settings)
+    }
+    varying = [name for name in names if name not in (*shared, "name")]
+    rows = [
+        [run.name, *(words(each.get(k, "")) for k in varying)]
         for run, each in zip(digests, settings, strict=True)
     ]
     same, other = "Settings that all runs share", "Settings in which runs differ"
-    folded = part("folded")
-    first = folded(same, table(same, listed(["setting", "value"]), rows, "shared"))
-    return first + folded(other, table(other, listed(["run", *varying]), lines, "varying"))
+    first = part("folded")(same, _pairs(same, ("setting", "value"), shared, "shared"))
+    return first + part("folded")(other, table(other, listed(["run", *varying]), rows, "varying"))

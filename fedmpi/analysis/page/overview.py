@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from fedmpi.analysis.columns import score
-from fedmpi.analysis.page import leads
 from fedmpi.analysis.page.cells import EQUAL, Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
-from fedmpi.analysis.page.sections import Section, leaders, table
+from fedmpi.analysis.page.sections import Section, leaders, part, table
 from fedmpi.analysis.page.units import Unit, amounts
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
-from fedmpi.tables.table import Column, Entry, filled, number, share, words
+from fedmpi.tables.table import NONE, Column, Entry, filled, number, share, words
 
 _MEANINGS = {
     "client": {
@@ -36,15 +37,14 @@ _MEANINGS = {
 
 
 def overview(settings: Sequence[Setting]) -> Section:
-    """Return a table for each headline."""
-    parts = []
+    """Return a table for each headline, and what its reader should know."""
+    parts, costs = [], [cost.heading for cost in COSTS]
     for place, alike in enumerate(by_metric(settings)):
         metric = alike[0].metric
         caption = f"Every dataset and algorithm by {metric.title}, {direction(metric)}"
-        costs = [cost.heading for cost in COSTS]
         scores = [each for each in columns(alike) if each.heading not in costs]
         parts.append(table(caption, scores, lines(alike), f"cells-{place}", ""))
-        parts.append(Markup('<p class="note">{}</p>').format(note(metric)))
+        parts.append(part("overview")("" if metric.scope == "client" else metric.title))
     return Section("overview", "All scores", Markup("").join(parts))
 
 
@@ -53,17 +53,6 @@ _CONSTANT = {
     True: "the same prediction for every example of a client: for accuracy its most frequent training class",
 }
 """What a constant prediction is, by whether clients have scores of their own."""
-
-
-def note(metric: Metric) -> str:
-    """Return what a reader of a table by a metric should know."""
-    text = "★ the best of a dataset; of those that tie as printed, each; of equal ones the reference alone."
-    if metric.scope == "client":
-        return text
-    return (
-        f"{text} One {metric.title} over the examples of all clients together, so runs whose clients differ "
-        "stand beside each other; these runs are in no table by client and in no gain over self-train."
-    )
 
 
 def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
@@ -107,9 +96,63 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     listed += [_to_target("rounds", 0, 1), _to_target("seconds", 1, 4)]
     spare = (*others, *filled(listed, rows), *COSTS)
     return [
-        *(*NAMES, last, *leads.columns(settings)),
+        *(*NAMES, last, *leads(settings)),
         *(replace(each, spare=each.spare or place) for place, each in enumerate(spare, 5)),
     ]
+
+
+_VERDICT = (
+    "better or worse: p < 0.05 after Holm over the dataset's leads; equal: the same models and scores in "
+    "every round"
+)
+
+
+def leads(settings: Sequence[Setting]) -> list[Column[Line]]:
+    """Return the columns of leads, none where nothing can lead."""
+    over = {lead.over.label.partition(", ")[0] for each in settings for lead in each.leads.values()}
+    if not over:
+        return []
+
+    def entry(line: Line) -> Entry:
+        ahead = line[0].lead(line[1])
+        return score(line[1].metric, None if ahead is None else ahead.gap, sign="+")
+
+    def verdict(line: Line) -> str:
+        ahead = line[0].lead(line[1])
+        alone = NONE if len(line[0].cells) == 1 else "reference"
+        return alone if ahead is None else ahead.verdict
+
+    title = f"lead over {over.pop() if len(over) == 1 else 'the reference'}"
+    meaning = f"{settings[0].metric.points} by which it is better, over the seeds that both have"
+    return [
+        Column(title, entry, f"{meaning.strip()}, ± 95 % interval of the differences by seed", pasted=True),
+        Column("verdict", verdict, _VERDICT, pasted=True),
+    ]
+
+
+def records(settings: Sequence[Setting]) -> list[dict[str, Any]]:
+    """Return the headline's mean over seeds and its lead as JSON values, per dataset and algorithm."""
+    return [_record(*line) for line in lines(settings)]
+
+
+def _record(setting: Setting, cell: Cell) -> dict[str, Any]:
+    own, ahead = cell.score(), setting.lead(cell)
+    return {
+        "dataset": setting.heading,
+        "algorithm": cell.label,
+        "rounds": cell.config["rounds"],
+        "seeds": list(cell.runs),
+        "metric": cell.metric.name,
+        "better": cell.metric.better,
+        cell.metric.field(): own.mean,
+        "half": own.half,
+        "reference": None if ahead is None else ahead.over.label,
+        "lead": math.nan if ahead is None else ahead.gap.mean,
+        "lead_half": math.nan if ahead is None else ahead.gap.half,
+        "pairs": 0 if ahead is None else ahead.gap.count,
+        "p_value": math.nan if ahead is None else ahead.p_value,
+        "verdict": None if ahead is None else ahead.verdict,
+    }
 
 
 def _to_target(unit: str, digits: int, spare: int) -> Column[Line]:
@@ -153,12 +196,7 @@ def ahead(setting: Setting, rule: str = LAST) -> list[Cell]:
     """Return the cells of the best headline, several where they tie; of equal ones the reference alone."""
     own = [cell for cell in setting.cells if (lead := setting.lead(cell)) is None or lead.verdict != EQUAL]
     metric = setting.metric
-    return leaders(own, lambda cell: signed(metric) * cell.score(rule).mean, metric.digits)
-
-
-def signed(metric: Metric) -> float:
-    """Return what makes of a value the number that people read, such that higher is better."""
-    return metric.sign * metric.scale
+    return leaders(own, lambda cell: metric.sign * metric.scale * cell.score(rule).mean, metric.digits)
 
 
 def gain(setting: Setting, cell: Cell) -> tuple[Float, Cell] | None:
@@ -173,7 +211,7 @@ def gain(setting: Setting, cell: Cell) -> tuple[Float, Cell] | None:
     if not seeds:
         return None
     own, alone = (each.values(LAST, seeds).mean(axis=0) for each in (cell, reference))
-    return signed(cell.metric) * (own - alone), reference
+    return cell.metric.sign * cell.metric.scale * (own - alone), reference
 
 
 def _gain_entry(line: Line) -> Entry:

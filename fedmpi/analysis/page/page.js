@@ -1,6 +1,10 @@
 "use strict";
 // The page reads and prints without scripts; they sort, filter and copy tables, hide series and choose a run.
 document.documentElement.classList.add("scripted");
+const hidden = new Set(); // Names whose buttons are off, in all legends.
+const runs = new Map(Object.entries(JSON.parse(document.getElementById("filter")?.dataset.runs ?? "{}"))); // What each is of.
+const labels = new Set([...runs.values()].map(([label]) => label));
+const datasets = new Set([...runs.values()].map(([, about]) => about));
 
 // Tables: a heading sorts by its column; numbers by value, largest first, and what has none stays last.
 function sortBy(table, column, heading) {
@@ -69,29 +73,48 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-// A filter shows what has all its words: rows of the table below it, or series of charts and of legends.
-function filter(input) {
-  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (text) => words.every((word) => text.toLowerCase().includes(word));
-  const table = input.closest(".table")?.querySelector("table");
-  for (const row of table?.tBodies[0].rows ?? []) row.classList.toggle("filtered", !fits(row.textContent));
-  if (table) return;
-  for (const block of input.closest("section").querySelectorAll("[data-costs]")) {
-    const series = [...block.querySelectorAll("[data-series]")];
-    for (const each of series) each.classList.toggle("filtered", !fits(`${block.dataset.name} ${each.dataset.series}`));
-    block.classList.toggle("filtered", series.every((each) => each.classList.contains("filtered")));
-  }
+const wordsOf = (input) => (input?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+const has = (words, text) => words.every((word) => text.toLowerCase().includes(word));
+
+// The filter of a table shows the rows that have all its words.
+function filterRows(input) {
+  const table = input.closest(".table").querySelector("table");
+  for (const row of table.tBodies[0].rows) row.classList.toggle("filtered", !has(wordsOf(input), row.textContent));
 }
 
-// Legends: a button hides or shows its series in all charts of its section.
-function applyLegend(section) {
-  const hidden = new Set();
-  for (const button of section.querySelectorAll("[data-toggle]")) {
-    if (button.getAttribute("aria-pressed") === "false") hidden.add(button.dataset.toggle);
+// Legends and the filter of the page: what they hide is hidden in all charts and tables and in the menu of runs.
+function apply() {
+  const words = wordsOf(document.querySelector("#filter [data-filter]"));
+  const shown = (name, about) => !hidden.has(name) && (!labels.has(name) || has(words, `${about} ${name}`));
+  const off = (element, isOff) => element.classList.toggle("off", isOff);
+  for (const button of document.querySelectorAll("[data-toggle]")) {
+    button.setAttribute("aria-pressed", String(!hidden.has(button.dataset.toggle)));
   }
-  for (const series of section.querySelectorAll("[data-series]")) {
-    series.classList.toggle("off", hidden.has(series.dataset.series));
+  for (const figure of document.querySelectorAll("main figure")) {
+    const about = `${figure.closest("[data-name]")?.dataset.name} ${figure.querySelector("figcaption").textContent}`;
+    const series = [...figure.querySelectorAll("[data-series]")];
+    for (const each of series) off(each, !shown(each.dataset.series, about));
+    const cells = series.filter((each) => labels.has(each.dataset.series));
+    off(figure, cells.length > 0 && cells.every((each) => each.classList.contains("off")));
   }
+  for (const block of document.querySelectorAll("[data-name]")) off(block, !block.querySelector("figure:not(.off)"));
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    const gone = heads.map((cell) => {
+      const head = cell.textContent.trim();
+      if (datasets.has(head)) return ![...labels].some((label) => shown(label, head));
+      return !shown(head, table.caption.textContent);
+    });
+    heads.forEach((cell, place) => off(cell, gone[place]));
+    for (const row of table.tBodies[0].rows) {
+      const [first, ...others] = row.cells;
+      const [label, about] = runs.get(first.textContent) ?? [first.textContent, table.tHead.textContent];
+      const named = runs.has(first.textContent) ? [] : others.filter((cell) => cell.matches(".name"));
+      off(row, !shown(label, about) || !named.every((cell) => shown(cell.textContent, first.textContent)));
+      [...row.cells].forEach((cell, place) => off(cell, gone[place]));
+    }
+  }
+  for (const option of document.querySelectorAll("#run-menu option")) option.hidden = !shown(...(runs.get(option.text) ?? []));
 }
 
 // One run at a time: the others wait in templates.
@@ -105,14 +128,14 @@ function chooseRun(place) {
   const wanted = (place + contents.length) % contents.length;
   shown.replaceChildren(...contents[wanted]);
   menu.value = String(wanted);
-  applyLegend(document.getElementById("run"));
+  apply();
 }
 
 document.addEventListener("click", (event) => {
   const toggle = event.target.closest("[data-toggle]");
   if (toggle) {
-    toggle.setAttribute("aria-pressed", String(toggle.getAttribute("aria-pressed") === "false"));
-    applyLegend(toggle.closest("section"));
+    if (!hidden.delete(toggle.dataset.toggle)) hidden.add(toggle.dataset.toggle);
+    apply();
   }
   const heading = event.target.closest(".sortable thead th");
   if (heading) sortBy(heading.closest("table"), heading.cellIndex, heading);
@@ -129,5 +152,6 @@ document.addEventListener("change", (event) => {
   if (event.target.id === "run-menu") chooseRun(Number(event.target.value));
 });
 document.addEventListener("input", (event) => {
-  if (event.target.matches("[data-filter]")) filter(event.target);
+  if (event.target.matches("#filter [data-filter]")) apply();
+  else if (event.target.matches("[data-filter]")) filterRows(event.target);
 });

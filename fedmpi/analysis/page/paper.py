@@ -7,9 +7,8 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from fedmpi.analysis.page import leads
 from fedmpi.analysis.page.cells import Line, Setting, by_metric, direction, lines
-from fedmpi.analysis.page.overview import COSTS, NAMES, columns
+from fedmpi.analysis.page.overview import COSTS, NAMES, columns, leads
 from fedmpi.analysis.page.results import matrix
 from fedmpi.analysis.page.settings import legend
 from fedmpi.analysis.scores import LAST
@@ -51,7 +50,7 @@ def _matrix(settings: Sequence[Setting]) -> Table[str]:
 def _methods(settings: Sequence[Setting]) -> Table[Line]:
     """Return a row per algorithm of one dataset: the headline, the best in bold, and leads, those decided."""
     last = next(each for each in columns(settings) if each.heading.endswith(f", {LAST}"))
-    lead = [_decided(each) for each in leads.columns(settings)[:1]]
+    lead = [_decided(each) for each in leads(settings)[:1]]
     best = "Bold: the best" + " and leads that are decided" * bool(lead)
     return Table([NAMES[1], last, *lead], lines(settings), notes=[_note(settings, best)])
 

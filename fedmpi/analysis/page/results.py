@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import score
-from fedmpi.analysis.page.cells import EQUAL, SAME_SCORE, Cell, Setting, by_metric, direction
+from fedmpi.analysis.page.axes import WIDTH, Chart, Float, Scale, scale
+from fedmpi.analysis.page.cells import EQUAL, SAME_SCORE, Cell, Lead, Setting, by_metric, direction
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
-from fedmpi.analysis.page.leads import figure_of, forest
 from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.sections import Section, grid, part, table
 from fedmpi.analysis.remarks import never_split, remarks
@@ -23,6 +23,10 @@ from fedmpi.judging.ranking import ranking, ranks
 from fedmpi.metrics.metric import Metric
 from fedmpi.tables.table import NONE, Column, Entry, number, words
 
+_ROW = 28.0
+_LABELS, _FIGURES = 104.0, 134.0
+"""Widths of what stands left and right of a forest plot."""
+
 
 def results(settings: Sequence[Setting]) -> Section:
     """Return what came out: a matrix for each headline, leads with intervals, sentences."""
@@ -30,8 +34,7 @@ def results(settings: Sequence[Setting]) -> Section:
     for place, alike in enumerate(by_metric(settings)):
         metric = alike[0].metric
         caption = f"{metric.label(unit=True)} in the last round, {direction(metric)}"
-        drawn = table(caption, *matrix(alike), f"matrix-{place}", "")
-        drawn += part("ranking")(_told_apart(alike))
+        drawn = table(caption, *matrix(alike), f"matrix-{place}", "") + part("note")(_told_apart(alike))
         plots = [forest(each) for each in alike if any(lead.gap.count for lead in each.leads.values())]
         if len(alike) == 1:
             parts.append(grid([Markup("<div>{}</div>").format(drawn), *plots]))
@@ -42,24 +45,36 @@ def results(settings: Sequence[Setting]) -> Section:
 
 
 def matrix(settings: Sequence[Setting]) -> tuple[list[Column[str]], list[str]]:
-    """Return a column per dataset, and the rows: the labels of algorithms; of settings with one headline."""
-    return _columns(settings), _labels(settings)
+    """Return a column per dataset, and the rows: the labels of algorithms; of settings with one headline.
 
-
-def _labels(settings: Sequence[Setting]) -> list[str]:
-    whole_first = sorted(settings, key=lambda each: -len(each.cells))
-    return list(dict.fromkeys(cell.label for each in whole_first for cell in each.cells))
-
-
-def _columns(settings: Sequence[Setting]) -> list[Column[str]]:
-    """Return a column per dataset over rows of algorithms, and the average rank where there are several."""
-    rank = Column[str]("average rank", lambda label: number(_average_rank(settings, label), 2), _RANK)
-    names = Column[str]("algorithm", lambda label: words(label, "name"))
-    whole = _whole(settings)
-    return [names, *map(_of_setting, settings), *([rank] if len(whole) > 1 else [])]
+    Where several datasets have every algorithm, the last column is the average rank.
+    """
+    labels, table = _ranks(settings)
+    columns = [Column[str]("algorithm", lambda label: words(label, "name")), *map(_of_setting, settings)]
+    if len(table) > 1:
+        average = dict(zip(labels, table.mean(axis=0).tolist(), strict=True))
+        columns.append(Column("average rank", lambda label: number(average[label], 2), _RANK))
+    return columns, labels
 
 
 _RANK = "1: best; mean over the datasets that have every algorithm; ties as printed share their ranks"
+
+
+def _ranks(settings: Sequence[Setting]) -> tuple[list[str], Float]:
+    """Return labels, and their ranks [datasets, labels] on the datasets that have all of several."""
+    whole_first = sorted(settings, key=lambda each: -len(each.cells))
+    labels = list(dict.fromkeys(cell.label for each in whole_first for cell in each.cells))
+    table = []
+    for each in _whole(settings, labels):
+        own = {
+            cell.label: each.metric.sign * float(each.metric.shown(cell.score().mean)) for cell in each.cells
+        }
+        table.append(ranks([own[label] for label in labels]))
+    return labels, np.array(table)
+
+
+def _whole(settings: Sequence[Setting], labels: Sequence[str]) -> list[Setting]:
+    return [each for each in settings if len(each.cells) == len(labels) > 1]
 
 
 def _of_setting(setting: Setting) -> Column[str]:
@@ -72,31 +87,21 @@ def _of_setting(setting: Setting) -> Column[str]:
             return words(NONE)
         lead = setting.lead(cells[label])
         verdict = lead.verdict if lead is not None and lead.verdict in ("better", "worse") else ""
-        kinds = " ".join(filter(None, ("best" if label in best else "", verdict)))
-        shown = score(setting.metric, cells[label].score())
-        seeds = f" ({len(cells[label].runs)} of {most} seeds)" if len(cells[label].runs) < most else ""
-        return replace(shown, text=shown.text + seeds, kind=kinds)
+        shown, seeds = score(setting.metric, cells[label].score()), len(cells[label].runs)
+        some = f" ({seeds} of {most} seeds)" if seeds < most else ""
+        return replace(shown, text=shown.text + some, kind=f"{'best ' * (label in best)}{verdict}".strip())
 
     return Column(setting.heading, entry)
 
 
-def _whole(settings: Sequence[Setting]) -> list[Setting]:
-    """Return the datasets that have every algorithm, of several."""
-    return [each for each in settings if len(each.cells) == len(_labels(settings)) > 1]
-
-
-def _average_rank(settings: Sequence[Setting], label: str) -> float:
-    return float(np.mean([_ranks(each.cells)[label] for each in _whole(settings)]))
-
-
 def _told_apart(settings: Sequence[Setting]) -> str:
     """Say which average ranks are told apart, where there are enough of them."""
-    whole, labels = _whole(settings), _labels(settings)
-    if len(whole) < 2 or len(labels) < 3:
+    labels, table = _ranks(settings)
+    if len(table) < 2 or len(labels) < 3:
         return ""
-    if len({each.cells[0].dataset for each in whole}) < len(whole):
+    if len({each.cells[0].dataset for each in _whole(settings, labels)}) < len(table):
         return "Average ranks are not tested: settings of one dataset are no independent datasets."
-    found = ranking(np.array([[_ranks(each.cells)[label] for label in labels] for each in whole]))
+    found = ranking(table)
     return (
         f"Average ranks that differ by less than {found.critical_difference:.2f} are not told apart "
         f"(Nemenyi's critical difference at {LEVEL:.0%}, {found.datasets} datasets, {len(labels)} "
@@ -104,44 +109,76 @@ def _told_apart(settings: Sequence[Setting]) -> str:
     )
 
 
-def _ranks(cells: Sequence[Cell]) -> dict[str, float]:
-    """Return the rank of each cell by label, 1 for the best; ties as printed share theirs."""
-    metric = cells[0].metric
-    found = ranks([metric.sign * float(metric.shown(cell.score().mean)) for cell in cells])
-    return dict(zip((cell.label for cell in cells), found.tolist(), strict=True))
+def forest(setting: Setting) -> Markup:
+    """Return the leads of a setting's cells with their intervals: filled where decided, hollow where not."""
+    found = [(cell, lead) for cell, lead in setting.leads.items() if lead.gap.count]
+    unit, over = setting.metric.points.strip() or setting.metric.title, _over([lead for _, lead in found])
+    chart = Chart(
+        f"{setting.heading}: lead over {over}", _LABELS, WIDTH - _FIGURES, bottom=8.0 + _ROW * len(found)
+    )
+    ends = [setting.metric.scale * end for _, lead in found for end in lead.reach]
+    x = scale([0.0, *ends], chart.left, chart.right)
+    chart.grid(x, None, f"lead ({unit})")
+    chart.path("zero", f"M{float(x(0)):.1f} {chart.top}V{chart.bottom}")
+    for place, (cell, lead) in enumerate(found):
+        with chart.series(cell.label):
+            _row(chart, cell, lead, x, chart.top + (place + 0.5) * _ROW)
+    return chart.figure(f"{chart.title}, {unit}, with intervals, {len(found)} algorithms")
+
+
+def _row(chart: Chart, cell: Cell, lead: Lead, x: Scale, y: float) -> None:
+    low, middle, high = x(
+        cell.metric.scale * np.array([lead.reach[0], lead.gap.mean, lead.reach[1]])
+    ).tolist()
+    decided = "dot" if lead.verdict in ("better", "worse") else "ring"
+    figure, label = lead.figure(cell.metric), cell.label
+    chart.text(_LABELS - 6, y + 3.5, label if len(label) <= 19 else f"{label[:17]}…", "tick end")
+    chart.path(f"line c{cell.colour}", f"M{low:.1f} {y:.1f}H{high:.1f}")
+    chart.dot(f"{decided} c{cell.colour}", middle, y, f"{label}: {figure}, {lead.verdict}", 4.2)
+    chart.text(WIDTH - _FIGURES + 8, y - 1, figure, "tick")
+    chart.text(WIDTH - _FIGURES + 8, y + 9.5, lead.verdict, f"small {lead.verdict.split()[0]}")
+
+
+def _over(leads: Iterable[Lead]) -> str:
+    return ", ".join(dict.fromkeys(lead.over.label for lead in leads))
 
 
 def findings(settings: Sequence[Setting]) -> Markup:
     """Return a line per setting."""
     said = []
     for each in settings:
-        counts = sorted({len(run.clients) for cell in each.cells for run in cell.runs.values()})
-        number = f", {' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
-        heading = f"{each.heading.removesuffix(number)}{number}"
         runs = [run for cell in each.cells for run in cell.runs.values()]
+        counts = sorted({len(run.clients) for run in runs})
+        number = f", {' or '.join(map(str, counts))} client{'s' * (counts[-1] > 1)}"
         notes = [f"{text}." for text in remarks((run.config, run.provenance) for run in runs)]
-        said.append((heading, (_ahead(each), _leads(each), _where(each), _cost(each), *notes)))
+        where = f"Best by client: {wins(each)}." if _has_wins(each) else ""
+        sentences = (_ahead(each), _leads(each), where, _cost(each), *notes)
+        said.append((each.heading.removesuffix(number) + number, sentences))
     return part("findings")(said)
 
 
-def _ahead(each: Setting) -> Markup:
+def _has_wins(each: Setting) -> bool:
+    redrawn = any(run.redrawn for cell in each.cells for run in cell.runs.values())
+    return not redrawn and each.metric.scope == "client" and min(len(each.cells), len(each.clients)) > 1
+
+
+def _ahead(each: Setting) -> str:
     """Say which cell leads, or which tie, and how the leader stands against the reference."""
     first, metric = ahead(each), each.metric
     if not first:
-        return Markup("")
-    names = [Markup("<strong>{}</strong>").format(cell.label) for cell in first]
+        return ""
+    names = Markup(_listed([Markup("<strong>{}</strong>").format(cell.label) for cell in first]))
     own, lead = first[0].score(), each.lead(first[0])
     figure = _figure(metric, own.mean, own.half)
-    if len(names) > 1:
-        tied = Markup(", ").join(names[:-1]) + " and " + names[-1]
-        text = tied + f" tie for the best {metric.label()} in the last round, {_figure(metric, own.mean)}"
+    if len(first) > 1:
+        text = f" tie for the best {metric.label()} in the last round, {_figure(metric, own.mean)}"
     elif len(each.cells) == 1:
-        text = names[0] + f" has a {metric.label()} of {figure} in the last round"
+        text = f" has a {metric.label()} of {figure} in the last round"
     else:
-        text = names[0] + f" has the best {metric.label()} in the last round, {figure}"
+        text = f" has the best {metric.label()} in the last round, {figure}"
         if lead is not None and lead.gap.count and lead.verdict != SAME_SCORE:
-            text += f", {figure_of(metric, lead)}{metric.points} against {lead.over.label}: {lead.verdict}"
-    return text + "." + _constant(each, first[0])
+            text += f", {lead.figure(metric)}{metric.points} against {lead.over.label}: {lead.verdict}"
+    return names + text + "." + _constant(each, first[0])
 
 
 _VERDICTS = {
@@ -157,30 +194,27 @@ _VERDICTS = {
 
 
 def _leads(each: Setting) -> str:
-    """Say how each cell stands against the reference, and which are equal to it."""
-    over = ", ".join(dict.fromkeys(lead.over.label for lead in each.leads.values()))
-    labels = {
-        said: [cell.label for cell, lead in each.leads.items() if lead.verdict == verdict]
+    """Say how each cell stands against the reference; of those equal to it why, where the runs tell it."""
+    over = _over(each.leads.values())
+    found = grouped(each.leads, lambda cell: each.leads[cell].verdict)
+    groups = [
+        f"{said}: {', '.join(cell.label for cell in found[verdict])}"
         for verdict, said in _VERDICTS.items()
-    }
-    groups = "; ".join(f"{said}: {', '.join(found)}" for said, found in labels.items() if found)
-    level = _level([(cell, lead.over) for cell, lead in each.leads.items() if lead.verdict == EQUAL], over)
-    sentences = [f"Against {over} {groups}."] if groups else []
-    sentences += [f"No difference: {'; '.join(level)}."] if level else []
-    return " ".join(sentences)
-
-
-def _level(pairs: Sequence[tuple[Cell, Cell]], over: str) -> list[str]:
-    """Say which cells equal their reference, and why where the runs tell it."""
-    whole = [cell.label for cell, reference in pairs if reference.algorithm == "fedavg" and never_split(cell)]
-    others = [cell.label for cell, _ in pairs if cell.label not in whole]
-    said = []
+        if verdict in found
+    ]
+    sentences = [f"Against {over} {'; '.join(groups)}."] if groups else []
+    equal = found.get(EQUAL, [])
+    whole = [
+        cell.label for cell in equal if each.leads[cell].over.algorithm == "fedavg" and never_split(cell)
+    ]
+    others = [cell.label for cell in equal if cell.label not in whole]
+    level = []
     if others:
-        said.append(f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every round and seed")
+        level.append(f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every round and seed")
     if whole:
-        equal = "it equals" if len(whole) == 1 else "they equal"
-        said.append(f"{_listed(whole)} never split, so {equal} {over}")
-    return said
+        they = "it equals" if len(whole) == 1 else "they equal"
+        level.append(f"{_listed(whole)} never split, so {they} {over}")
+    return " ".join(sentences + [f"No difference: {'; '.join(level)}."] * bool(level))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -204,21 +238,15 @@ def _constant(each: Setting, first: Cell) -> str:
     return f" The same prediction for every example{of} would score {_figure(metric, value)}.{said}"
 
 
-def _where(each: Setting) -> str:
-    redrawn = any(run.redrawn for cell in each.cells for run in cell.runs.values())
-    if redrawn or each.metric.scope != "client" or len(each.cells) < 2 or len(each.clients) < 2:
-        return ""
-    return f"Best by client: {wins(each)}."
-
-
-def _cost(each: Setting) -> Markup:
+def _cost(each: Setting) -> str:
     """Say which phase takes most for most cells, and for which another does."""
     found = grouped(each.cells, lambda cell: costliest(cell)[0])
     first, *others = sorted(found, key=lambda name: -len(found[name]))
-    text = Markup("Most of the time goes into <strong>{}</strong> ({})").format(first, _span(found[first]))
+    strong = Markup("<strong>{}</strong> ({})")
+    text = Markup("Most of the time goes into ") + strong.format(first, _span(found[first]))
     for name in others:
         labels = " and ".join(cell.label for cell in found[name])
-        text += Markup(", but for {} into <strong>{}</strong> ({})").format(labels, name, _span(found[name]))
+        text += f", but for {labels} into " + strong.format(name, _span(found[name]))
     return text + "."
 
 

@@ -55,16 +55,12 @@ def settings(
     for run in _marked([run for run in digests if run.status == "complete"], across):
         own = run.clients if run.headline.scope == "client" else ()
         alike = found.setdefault((key(run.setting(*across)), own), {})
-        seeds = alike.setdefault(key(run.repeated()), {})
-        twin = seeds.get(int(run.config["seed"]))
-        if twin is not None:
+        twin = alike.setdefault(key(run.repeated()), {}).setdefault(int(run.config["seed"]), run)
+        if twin is not run:
             complaints.append(
                 f"{run.folder}: left out of the averages, the same case and seed as {twin.folder}"
             )
-        else:
-            seeds[int(run.config["seed"])] = run
-    kept = [[seeds for seeds in alike.values() if seeds] for alike in found.values()]
-    sorted_out = _named([alike for alike in kept if alike], reference, across)
+    sorted_out = _named([list(alike.values()) for alike in found.values()], reference, across)
     names = sorted({cell.algorithm for each in sorted_out for cell in each.cells})
     if reference not in (None, *names, *map(algorithm_name, names)):
         raise BadInput(f"--reference {reference}: complete runs are of {', '.join(names) or 'no algorithm'}")
@@ -125,23 +121,18 @@ def _named(
     firsts = [_first(alike[0]) for alike in found]
     configs = [run.setting(*across) for run in firsts]
     names = _names([run.config for run in firsts])
-    present = (str(setting(_first(seeds).config, "algorithm")) for alike in found for seeds in alike)
-    looks = algorithm_looks(present, DASHES)
+    looks = algorithm_looks((_Method(_first(seeds)).algorithm for alike in found for seeds in alike), DASHES)
     headings = [
         heading if len(heading) <= _LONGEST_HEADING else f"{name}, {_NUMBERED}{place + 1}"
         for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
     ]
-    counts = [f", {len(run.clients)} client{'s' * (len(run.clients) != 1)}" for run in firsts]
-    marked = [
-        heading + count * (headings.count(heading) > 1)
-        for heading, count in zip(headings, counts, strict=True)
-    ]
-    parts = zip(names, differing(names, configs), strict=True)
-    listed = []
-    for heading, run, alike, (name, differs) in zip(marked, firsts, found, parts, strict=True):
-        cells = _cells(alike, looks, across)
+    differs, listed = differing(names, configs), []
+    for place, (run, alike) in enumerate(zip(firsts, found, strict=True)):
+        heading, cells = headings[place], _cells(alike, looks, across)
+        if headings.count(heading) > 1:
+            heading += f", {len(run.clients)} client{'s' * (len(run.clients) != 1)}"
         against = reference_among([each.algorithm for each in cells], wanted)
-        listed.append(Setting(heading, run.clients, cells, against, name, differs))
+        listed.append(Setting(heading, run.clients, cells, against, names[place], differs[place]))
     return listed
 
 
@@ -152,51 +143,44 @@ def _first(seeds: Mapping[int, Digest]) -> Digest:
 def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a name for each setting: its dataset, and its model where the dataset has several."""
     pairs = [(dataset_name(str(setting(each, "dataset"))), str(setting(each, "model"))) for each in configs]
-    models = {dataset: {model for other, model in pairs if other == dataset} for dataset, _ in pairs}
+    models = grouped(set(pairs), lambda pair: pair[0])
     return [f"{dataset}, {model}" if len(models[dataset]) > 1 else dataset for dataset, model in pairs]
 
 
 def _cells(
     found: Sequence[dict[int, Digest]], looks: Mapping[str, int], across: Sequence[str]
 ) -> tuple[Cell, ...]:
-    ordered = sorted(found, key=lambda seeds: _order(_first(seeds)))
-    configs = [_first(seeds).repeated() for seeds in ordered]
-    methods, algorithms = ([each(_first(seeds)) for seeds in ordered] for each in (_method, _algorithm))
-    labels = titles(methods, configs)
+    """Return the cells of a setting: named by method, by what is compared across, and by what differs."""
+    found = sorted(found, key=lambda seeds: _Method(_first(seeds)).order)
+    configs = [_first(seeds).repeated() for seeds in found]
+    methods = [_Method(_first(seeds)) for seeds in found]
+    names = [method.name for method in methods]
     for dotted in across:
         values = [value_at(config, dotted) for config in configs]
         if len(set(map(str, values))) > 1:
             parts = [f", {dotted.rpartition('.')[2]} = {shown(value)}" for value in values]
-            parts = ["" if value is None else part for value, part in zip(values, parts, strict=True)]
-            labels = [each if part in each else each + part for each, part in zip(labels, parts, strict=True)]
-    drawn = []
-    for place, (seeds, label) in enumerate(zip(ordered, labels, strict=True)):
-        run, colour = _first(seeds), looks[algorithms[place]]
-        dash = colour + 2 * algorithms[:place].count(algorithms[place])
-        if known_objective(_objective(run)):  # a colour per objective, dashes per algorithm, on every dataset
-            dash = colour + 2 * methods[:place].count(methods[place])
-            colour = _order(run)[0]
+            names = [
+                name if value is None else name + part
+                for name, part, value in zip(names, parts, values, strict=True)
+            ]
+    drawn, used = [], Counter[str]()
+    for method, seeds, config, label in zip(methods, found, configs, titles(names, configs), strict=True):
+        # Of unsupervised methods a colour per objective, dashes per algorithm, on every dataset.
+        look = looks[method.algorithm]
+        colour, mark = (method.order[0], method.name) if method.unsupervised else (look, method.algorithm)
+        dash = look + 2 * used[mark]
+        used[mark] += 1
         plain = re.sub(r"\brounds = (\d+)", r"\1 rounds", label)
-        seeds = dict(sorted(seeds.items()))
-        drawn.append(Cell(configs[place], seeds, plain, colour % COLOURS, dash % DASHES))
+        drawn.append(Cell(config, dict(sorted(seeds.items())), plain, colour % COLOURS, dash % DASHES))
     return tuple(drawn)
 
 
-def _algorithm(run: Digest) -> str:
-    return str(setting(run.config, "algorithm"))
+class _Method:
+    """The algorithm and the objective of a run: what they are called, and their place among others."""
 
-
-def _objective(run: Digest) -> str:
-    return str(setting(run.config, "objective"))
-
-
-def _method(run: Digest) -> str:
-    objective = _objective(run)
-    known = known_objective(objective)
-    return unsupervised_name(objective, _algorithm(run)) if known else algorithm_name(_algorithm(run))
-
-
-def _order(run: Digest) -> tuple[int, int, str, int]:
-    objective, algorithm = _objective(run), _algorithm(run)
-    place = objective_place(objective) if known_objective(objective) else 0
-    return place, algorithm_place(algorithm), algorithm, int(run.config["rounds"])
+    def __init__(self, run: Digest) -> None:
+        self.algorithm, objective = (str(setting(run.config, axis)) for axis in ("algorithm", "objective"))
+        self.unsupervised, self.name, place = known_objective(objective), algorithm_name(self.algorithm), 0
+        if self.unsupervised:
+            self.name, place = unsupervised_name(objective, self.algorithm), objective_place(objective)
+        self.order = place, algorithm_place(self.algorithm), self.algorithm, int(run.config["rounds"])

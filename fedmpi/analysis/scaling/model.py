@@ -154,16 +154,12 @@ def fit(points: Sequence[Point], everywhere: Sequence[Point]) -> Model:
     return replace(bare, rest_alone=rests[0], rest=rests[1])
 
 
-def _coefficients(amounts: Float, seconds: Float) -> tuple[float, float]:
-    """Return the two coefficients, not below 0, that explain seconds best by two amounts; NaN of NaN."""
-    first, second = [math.nan] * 2 if np.isnan(amounts).any() else _least_squares(amounts, seconds)
-    return first, second
-
-
-def _least_squares(amounts: Float, seconds: Float) -> list[float]:
-    """Return the coefficients of amounts [samples, amounts], not below 0, that explain seconds best."""
+def _coefficients(amounts: Float, seconds: Float) -> list[float]:
+    """Return the coefficients of amounts [samples, k], not below 0, that explain seconds best; NaN of NaN."""
     from scipy.optimize import nnls
 
+    if np.isnan(amounts).any():
+        return [math.nan] * amounts.shape[1]
     scales = np.where(amounts.max(axis=0) > 0, amounts.max(axis=0), 1.0)
     found, _ = nnls(amounts / scales, seconds)
     return list(map(float, found / scales))
@@ -195,7 +191,7 @@ def _networks(points: Sequence[Point]) -> dict[str, Network]:
     for row, (ranks, name, messages) in zip(amounts, sampled, strict=True):
         row[names.index(name)], row[-1] = messages.calls * _levels(ranks), messages.size
     seconds = np.array([messages.seconds for *_, messages in sampled])
-    *latencies, per_byte = _least_squares(amounts, seconds)
+    *latencies, per_byte = _coefficients(amounts, seconds)
     counts = Counter(name for _, name, _ in sampled)
     return {name: Network(each, per_byte, counts[name]) for name, each in zip(names, latencies, strict=True)}
 

@@ -174,12 +174,9 @@ def _work(results: Mapping[str, Array], measured: Mapping[str, Array]) -> Work:
     trained = ~np.isnan(seconds).all(axis=0)
     medians = np.zeros(seconds.shape[1])
     medians[trained] = np.nanmedian(seconds[:, trained], axis=0)
-    return Work(
-        steps=np.asarray(results["steps"].mean(axis=0), np.float64),
-        train_flops=np.asarray(results["model_flops"].mean(axis=0), np.float64),
-        evaluate_flops=np.asarray(results["evaluation_flops"].mean(axis=0), np.float64),
-        seconds=medians,
-    )
+    names = ("steps", "model_flops", "evaluation_flops")
+    steps, training, evaluation = (np.asarray(results[name].mean(axis=0), np.float64) for name in names)
+    return Work(steps, training, evaluation, medians)
 
 
 _BY_RANK = ("Gatherv", "Scatterv")

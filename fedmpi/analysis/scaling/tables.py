@@ -25,7 +25,7 @@ class Row:
     runs : int
     seconds, low, high : float or None
         Median over runs of a round's median seconds, and their extremes; None where only predicted.
-    speedup, efficiency : float or None
+    speedup, efficiency : float
         Against the base: the fewest ranks that were measured.
     predicted : float
         By the model fitted to all runs of the case.
@@ -42,8 +42,8 @@ class Row:
     seconds: float | None
     low: float | None
     high: float | None
-    speedup: float | None
-    efficiency: float | None
+    speedup: float
+    efficiency: float
     predicted: float
     held_out: float | None
     crowded: bool
@@ -85,18 +85,9 @@ def series(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) ->
 
 def strong(points: Sequence[Point], with_server: bool, wanted: Sequence[int]) -> list[Series]:
     """Return the cases that were run on several numbers of ranks, or on one where predictions are wanted."""
-    found = []
-    for members in grouped(points, lambda each: each.case).values():
-        numbers = {each.ranks for each in members}
-        if len(numbers) > 1 or wanted:
-            model = fit(members, points)
-            rows = [_row(members, model, number, with_server) for number in sorted(numbers.union(wanted))]
-            base = next(row for row in rows if row.runs)
-            rows = [_related(row, base, row.counted / base.counted) for row in rows]
-            apart = {row.ranks: held_out(members, points, row.ranks) for row in rows if row.runs}
-            rows = [replace(row, held_out=apart.get(row.ranks)) for row in rows]
-            found.append(Series(members[0].title, "strong", with_server, tuple(rows), model, members[0]))
-    return found
+    cases = grouped(points, lambda each: each.case).values()
+    several = [members for members in cases if len({each.ranks for each in members}) > 1 or wanted]
+    return [_series("strong", members, points, with_server, wanted) for members in several]
 
 
 def weak(points: Sequence[Point], with_server: bool) -> list[Series]:
@@ -107,17 +98,11 @@ def weak(points: Sequence[Point], with_server: bool) -> list[Series]:
 
     found = []
     for members in grouped(points, mark).values():
-        numbers = sorted({each.ranks for each in members})
-        sizes = {each.clients for each in members}
-        if len(numbers) < 2 or len(sizes) < 2:
-            continue
-        model = fit(members, points)
-        rows = [_row(members, model, number, with_server) for number in numbers]
-        load = members[0].clients / _counted(members[0].ranks, with_server)
-        resource = "rank" if with_server else "worker"
-        title = f"{members[0].title.rpartition(',')[0]}, {load:g} clients per {resource}"
-        related = tuple(_related(row, rows[0], 1.0) for row in rows)
-        found.append(Series(title, "weak", with_server, related, model, members[0]))
+        if min(len({each.ranks for each in members}), len({each.clients for each in members})) > 1:
+            load = members[0].clients / _counted(members[0].ranks, with_server)
+            per = f"{load:g} clients per {'rank' if with_server else 'worker'}"
+            title = f"{members[0].title.rpartition(',')[0]}, {per}"
+            found.append(replace(_series("weak", members, points, with_server), title=title))
     return found
 
 
@@ -125,38 +110,43 @@ def _counted(ranks: int, with_server: bool) -> int:
     return ranks if with_server else max(ranks - 1, 1)
 
 
-def _row(members: Sequence[Point], model: Model, ranks: int, with_server: bool) -> Row:
-    """Return what was measured on so many ranks, and what is predicted for them."""
-    chosen = [each for each in members if each.ranks == ranks]
-    like = (chosen or members)[0]
-    seconds = [each.seconds for each in chosen]
-    return Row(
-        clients=like.clients,
-        ranks=ranks,
-        counted=_counted(ranks, with_server),
-        runs=len(chosen),
-        seconds=float(np.median(seconds)) if seconds else None,
-        low=min(seconds, default=None),
-        high=max(seconds, default=None),
-        speedup=None,
-        efficiency=None,
-        predicted=model.seconds(like, ranks),
-        held_out=None,
-        crowded=any(each.crowded for each in chosen),
-    )
+def _series(
+    mode: str,
+    members: Sequence[Point],
+    points: Sequence[Point],
+    with_server: bool,
+    wanted: Sequence[int] = (),
+) -> Series:
+    """Return what was measured on each number of ranks, and what is predicted for these and the wanted ones.
 
-
-def _related(row: Row, base: Row, ideal: float) -> Row:
-    """Return a row with speedup and efficiency against the base; of the prediction where nothing is measured.
-
-    Parameters
-    ----------
-    ideal : float
-        Speedup of efficiency 1: as many more ranks (strong); 1 where the work grew as the ranks did (weak).
+    The speedup is against the fewest ranks that were measured; of the prediction where nothing is measured.
+    Efficiency 1 is as many times the speed as ranks (strong), or the same, as the work grew with them (weak).
     """
-    assert base.seconds is not None
-    speedup = base.seconds / (row.seconds if row.seconds is not None else row.predicted)
-    return replace(row, speedup=speedup, efficiency=speedup / ideal)
+    model, by_ranks = fit(members, points), grouped(members, lambda each: each.ranks)
+    base = min(by_ranks)
+    base_seconds = float(np.median([each.seconds for each in by_ranks[base]]))
+    rows = []
+    for ranks in sorted({*by_ranks, *wanted}):
+        chosen, counted = by_ranks.get(ranks, []), _counted(ranks, with_server)
+        like, seconds = (chosen or members)[0], [each.seconds for each in chosen]
+        median, predicted = float(np.median(seconds)) if seconds else None, model.seconds(like, ranks)
+        speedup = base_seconds / (predicted if median is None else median)
+        row = Row(
+            clients=like.clients,
+            ranks=ranks,
+            counted=counted,
+            runs=len(chosen),
+            seconds=median,
+            low=min(seconds, default=None),
+            high=max(seconds, default=None),
+            speedup=speedup,
+            efficiency=speedup / (counted / _counted(base, with_server) if mode == "strong" else 1.0),
+            predicted=predicted,
+            held_out=held_out(members, points, ranks) if chosen and mode == "strong" else None,
+            crowded=any(each.crowded for each in chosen),
+        )
+        rows.append(row)
+    return Series(members[0].title, mode, with_server, tuple(rows), model, members[0])
 
 
 @dataclass(frozen=True)

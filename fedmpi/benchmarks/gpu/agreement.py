@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.benchmarks.federation import Prepared, deterministic, prepare
-from fedmpi.benchmarks.gpu.plan import CHECKS, Request
+from fedmpi.benchmarks.gpu.kit import CHECKS, Request
 from fedmpi.comm.start import load_world
 from fedmpi.comm.world import World
 from fedmpi.config import locations
@@ -39,10 +39,11 @@ def findings(request: Request) -> Iterator[Mapping[str, Any]]:
     for checked in check_suite(read(locations.find(CHECKS))):
         case = checked.case
         places = ({"device": "cpu", "kernels": "csr"}, {"device": request.device})
-        pair = [replace(checked, case=case.model_copy(update=place)) for place in places]
+        first, second = (replace(checked, case=case.model_copy(update=place)) for place in places)
         labels = {"case": case.name, "kernels": case.kernels, "model": case.model.name}
         try:
-            found = compare(*(_run(each, request.source, world) for each in pair))
+            host = _run(first, request.source, world)
+            found = compare(host, host if second == first else _run(second, request.source, world))
         except Exception as error:
             traceback.print_exc()
             yield {**labels, "agrees": False, "error": f"{type(error).__name__}: {error}"[:300]}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedmpi.benchmarks.gpu.plan import CHECKS, GROUPS_OF, RESUME, ROUNDS, Request, Skipped
+from fedmpi.benchmarks.gpu.kit import CHECKS, GROUPS_OF, RESUME, ROUNDS, Request, Skipped
 from fedmpi.benchmarks.gpu.rounds import checked_case
 from fedmpi.benchmarks.whole_runs import command_of, only_case, run
 from fedmpi.comm.launch import mpiexec, python

@@ -1,16 +1,21 @@
-"""Milliseconds of a round on a device, of fedmpi and of plain PyTorch Geometric in turn."""
+"""A round on a device, of fedmpi and of plain PyTorch Geometric: its milliseconds, and what is done in it.
+
+Kernels, launches and synchronisations of the host are counted by torch's profiler.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
+from torch.profiler import ProfilerActivity, profile
 
 from fedmpi.benchmarks import cases
-from fedmpi.benchmarks.gpu.plan import ROUNDS, Request, Skipped
-from fedmpi.benchmarks.machine import synchronise
+from fedmpi.benchmarks.gpu.kit import PEER_PROFILED, ROUNDS, Request, Skipped
+from fedmpi.benchmarks.machine import synchronise, times
 from fedmpi.benchmarks.peers import Pair, times_in_turn
 from fedmpi.benchmarks.samples import median_with_interval, ratios
 from fedmpi.clock import Stopwatch
@@ -22,6 +27,15 @@ from fedmpi.store.schema import PHASES
 
 _ALONE = 20
 """Rounds of fedmpi without the peer's in between."""
+
+_WARMUP = {"fedmpi": 12, "peer": 2}
+"""Rounds before the one that is profiled; in the first ones a GPU captures steps of new sizes."""
+
+_LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch")
+_SYNCHRONISATIONS = ("cudaStreamSynchronize", "cudaEventSynchronize")
+"""What both programs wait by; ``cudaDeviceSynchronize`` is this module's, and the profiler's own."""
+
+_COPIES = ("Memcpy", "Memset")
 
 
 def describe_device(request: Request) -> Iterator[Mapping[str, Any]]:
@@ -57,10 +71,10 @@ def checked_case(request: Request) -> Checked:
     return checked
 
 
-def findings(request: Request) -> Iterator[Mapping[str, Any]]:
+def timed(request: Request) -> Iterator[Mapping[str, Any]]:
     """Yield the times of the rounds of both programs, all of them, with their ratio; then fedmpi's phases."""
     pair = Pair(checked_case(request), request.source, load_world().World())
-    peer, own = times_in_turn(pair, request.repetitions, request.warmup)
+    peer, own = times_in_turn(pair, request.turns)
     clients = pair.prepared.federation.num_clients
     yield {
         "setting": request.setting,
@@ -88,3 +102,64 @@ def _alone(pair: Pair) -> Mapping[str, float]:
         phases = dict(zip(PHASES, measured["phase_seconds"][0].tolist(), strict=True))
         rows.append({"round": watch.wall, "clients": float(measured["client_wall_seconds"].sum()), **phases})
     return {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+
+
+def profiled(request: Request) -> Iterator[Mapping[str, Any]]:
+    """Yield counts and shares of one round, of fedmpi and, where it has few enough operators, of the peer."""
+    pair = Pair(checked_case(request), request.source, load_world().World())
+    actions: dict[str, Callable[[], object]] = {"fedmpi": pair.own_round}
+    if request.setting in PEER_PROFILED:
+        actions["peer"] = pair.peer_round
+    for program, action in actions.items():
+        for _ in range(_WARMUP[program]):
+            action()
+        yield {"setting": request.setting, "program": program, **_profile(action, pair.prepared.device)}
+
+
+def _profile(action: Callable[[], object], device: torch.device) -> dict[str, Any]:
+    """Return the counts of an action; a share is of its wall-clock time under the profiler."""
+    activities = [ProfilerActivity.CPU]
+    if device.type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    with profile(activities=activities) as profiler:
+        seconds = times(action, device)
+    return counts(profiler.key_averages(), seconds["wall_seconds"])
+
+
+def counts(events: Sequence[Any], wall_s: float) -> dict[str, Any]:
+    """Return what a profiler's averages say of a round.
+
+    Parameters
+    ----------
+    events : sequence
+        With `key`, `count`, `device_type`, `is_user_annotation`, `self_cpu_time_total` and
+        `self_device_time_total` (microseconds).
+    wall_s : float
+        Seconds of the round.
+
+    Returns
+    -------
+    dict
+        Numbers of torch's `operators`, of `kernels` on the device, of their `launches` (a graph is one), of
+        `copies`, of `synchronisations` of the host; `launch_share` and `device_share` of the time in which
+        the host launched and in which a kernel ran.
+    """
+    # a label names a stretch of time, such as an optimizer's step, and is no kernel
+    on_device = [e for e in events if e.device_type == DeviceType.CUDA and not e.is_user_annotation]
+    host = [each for each in events if each.device_type == DeviceType.CPU]
+    kernels = [each for each in on_device if not each.key.startswith(_COPIES)]
+    launches = [each for each in host if each.key.startswith(_LAUNCHES)]
+    return {
+        "wall_seconds": wall_s,
+        "operators": _total(each for each in host if each.key.startswith("aten::")),
+        "kernels": _total(kernels),
+        "copies": _total(each for each in on_device if each.key.startswith(_COPIES)),
+        "launches": _total(launches),
+        "synchronisations": _total(each for each in host if each.key in _SYNCHRONISATIONS),
+        "launch_share": 1e-6 * sum(each.self_cpu_time_total for each in launches) / wall_s,
+        "device_share": 1e-6 * sum(each.self_device_time_total for each in kernels) / wall_s,
+    }
+
+
+def _total(events: Iterable[Any]) -> int:
+    return sum(each.count for each in events)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from fedmpi.datasets.family import Family
 from fedmpi.datasets.raw import RawGraphs
@@ -20,9 +19,9 @@ _DEGREE = 4
 class Synthetic(Family):
     """Generated graphs: one dataset for each domain that the options ask for."""
 
-    name: ClassVar[str] = "synthetic"
-    names: ClassVar[Collection[str]] = (SYNTHETIC,)
-    prepared: ClassVar[bool] = False
+    name = "synthetic"
+    names = (SYNTHETIC,)
+    prepared = False
 
     def count(self, options: DatasetOptions) -> int:
         """Return the number of domains."""
@@ -34,15 +33,8 @@ class Synthetic(Family):
         nodes = asked.graphs * sum(asked.nodes) // 2
         return [
             DatasetFacts(
-                f"{SYNTHETIC}-{domain}",
-                graphs=asked.graphs,
-                classes=asked.classes,
-                label_width=num_labels(domain),
-                attribute_width=0,
-                degree_max=None,
-                nodes=nodes,
-                directed_edges=_DEGREE * nodes,
-                digest="",
+                *(f"{SYNTHETIC}-{domain}", asked.graphs, asked.classes, num_labels(domain), 0, None),
+                *(nodes, _DEGREE * nodes),
             )
             for domain in range(asked.domains)
         ]

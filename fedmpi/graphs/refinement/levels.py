@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedmpi.graphs.csr import Csr, Float, Short, counted
 from fedmpi.graphs.packed import GraphSet, Int, pointers
-from fedmpi.graphs.refinement.quotient import NO_BONDS, neighbourhoods, refinements
+from fedmpi.graphs.refinement.quotient import NO_BONDS, Classes, neighbourhoods, refinements
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Levels:
     counts: tuple[Float, ...]
     graph_ptrs: tuple[Short, ...]
     first: tuple[Int, ...]
-    bonds: Float = field(default_factory=lambda: NO_BONDS)
+    bonds: Float
 
 
 def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False, apart: Int | None = None) -> Levels:
@@ -61,19 +62,29 @@ def levels(graphs: GraphSet, depth: int, *, by_graph: bool = False, apart: Int |
     graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
     kinds = graph_of_node if by_graph else apart
     finer = refinements(topology, colours if kinds is None else colours + width * kinds, depth)
-    layers, counts, graph_ptrs = [], [], []
+    layers = []
     for classes in finer:
         layers.append(neighbourhoods(topology, classes.first, colours, width))
         colours, width = classes.of_node, classes.count
-        counts.append(np.bincount(colours, minlength=width).astype(np.float32))
-        if by_graph:
-            sizes = np.bincount(graph_of_node[classes.first], minlength=topology.num_graphs)
-            graph_ptrs.append(pointers(sizes).astype(np.int32))
+    found = from_classes(graphs, layers, finer)
+    if not by_graph:
+        return found
+    sizes = (np.bincount(graph_of_node[each.first], minlength=topology.num_graphs) for each in finer)
+    return replace(found, graph_ptrs=tuple(pointers(each).astype(np.int32) for each in sizes))
+
+
+def from_classes(
+    graphs: GraphSet, layers: Sequence[Csr], finer: Sequence[Classes], bonds: Float = NO_BONDS
+) -> Levels:
+    """Return levels of these matrices, from one depth to the next, and the classes of nodes behind them."""
+    topology, last = graphs.topology, finer[-1]
+    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
     return Levels(
         inputs=graphs.table,
         layers=tuple(layers),
-        pooling=counted(graph_of_node, colours, topology.num_graphs, width),
-        counts=tuple(counts),
-        graph_ptrs=tuple(graph_ptrs),
+        pooling=counted(graph_of_node, last.of_node, topology.num_graphs, last.count),
+        counts=tuple(np.bincount(c.of_node, minlength=c.count).astype(np.float32) for c in finer),
+        graph_ptrs=(),
         first=tuple(classes.first for classes in finer),
+        bonds=bonds,
     )

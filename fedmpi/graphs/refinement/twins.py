@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import Topology, pointers
 from fedmpi.graphs.refinement.quotient import twin_classes
-from fedmpi.graphs.sparse import csr, ones_csr
+from fedmpi.graphs.sparse import csr, linear
 
 
 @dataclass(frozen=True)
@@ -42,29 +42,17 @@ class TwinSums:
         of_node = torch.from_numpy(twins.of_node)
         order = torch.argsort(of_node, stable=True)
         sizes = torch.bincount(of_node, minlength=twins.count)
-        members = ones_csr(pointers(sizes.numpy()), order.numpy(), topology.num_nodes)
-        forward, backward = (_tensor(matrix).to(device) for matrix in (closed, closed.transposed))
+        ones = np.ones(len(order), np.float32)
+        members = csr(pointers(sizes.numpy()), order.numpy(), ones, topology.num_nodes)
+        forward, backward = (
+            csr(each.pointers, each.columns, each.weights, each.width).to(device)
+            for each in (closed, closed.transposed)
+        )
         return cls(members.to(device), forward, backward, of_node.to(device), closed.num_entries)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return ``(A + I) x``, [N, h]."""
-        return _Sum.apply(self, x)  # type: ignore[no-any-return, no-untyped-call]
+        return linear(partial(self._summed, self.closed), partial(self._summed, self.transpose), x)
 
-
-class _Sum(torch.autograd.Function):
-    """The sum; its gradient is that of the transposes."""
-
-    @staticmethod
-    def forward(ctx: Any, twins: TwinSums, x: Tensor) -> Tensor:
-        ctx.twins = twins
-        return (twins.closed @ (twins.members @ x)).index_select(0, twins.class_of_node)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        twins = ctx.twins
-        classes = twins.members @ gradients[0].contiguous()
-        return None, (twins.transpose @ classes).index_select(0, twins.class_of_node)
-
-
-def _tensor(matrix: Csr) -> Tensor:
-    return csr(matrix.pointers, matrix.columns, matrix.weights, matrix.width)
+    def _summed(self, classes: Tensor, x: Tensor) -> Tensor:
+        return (classes @ (self.members @ x)).index_select(0, self.class_of_node)

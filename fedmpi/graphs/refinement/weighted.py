@@ -5,7 +5,7 @@ What `fedmpi.graphs.refinement.quotient` and `fedmpi.graphs.refinement.levels` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from fedmpi.graphs.csr import Csr, Float, counted
 from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
-from fedmpi.graphs.refinement.levels import Levels
+from fedmpi.graphs.refinement.levels import Levels, from_classes
 from fedmpi.graphs.refinement.quotient import (
     NO_BONDS,
     Classes,
@@ -66,7 +66,7 @@ def normalised_levels(graphs: GraphSet, depth: int) -> Levels:
     for before, after in pairwise(finer):
         counts = neighbourhoods(topology, after.first, before.of_node, before.count)
         layers.append(_scaled(counts, roots[after.first], roots[before.first][counts.columns]))
-    return _levels(graphs, layers, finer)
+    return from_classes(graphs, layers, finer)
 
 
 def mean_quotient(graphs: GraphSet) -> Quotient:
@@ -142,21 +142,7 @@ def _levels_beside_own(
         layers.append(_beside_own(above, topology, classes.first, colours, width))
         colours, width = classes.of_node, classes.count
         finer.append(classes)
-    found = _levels(graphs, layers, finer)
-    return found if bonds is None else replace(found, bonds=bonds.rows)
-
-
-def _levels(graphs: GraphSet, layers: Sequence[Csr], finer: Sequence[Classes]) -> Levels:
-    topology, last = graphs.topology, finer[-1]
-    graph_of_node = np.repeat(np.arange(topology.num_graphs), np.diff(topology.graph_ptr))
-    return Levels(
-        inputs=graphs.table,
-        layers=tuple(layers),
-        pooling=counted(graph_of_node, last.of_node, topology.num_graphs, last.count),
-        counts=tuple(np.bincount(c.of_node, minlength=c.count).astype(np.float32) for c in finer),
-        graph_ptrs=(),
-        first=tuple(classes.first for classes in finer),
-    )
+    return from_classes(graphs, layers, finer, NO_BONDS if bonds is None else bonds.rows)
 
 
 def _degrees(topology: Topology) -> Int:

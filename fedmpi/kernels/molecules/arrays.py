@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
+from fedmpi.graphs.products import Floats, Ints
+
 Longs = npt.NDArray[np.int64]
 
 GCN, SAGE, GAT = range(3)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedmpi.graphs.packed import GraphSet, pointers
+from fedmpi.graphs.products import Floats
 from fedmpi.graphs.sparse import transposed, with_self_loops
 from fedmpi.graphs.streams import Drop
 from fedmpi.kernels.molecules import steps
@@ -22,7 +23,6 @@ from fedmpi.kernels.molecules.arrays import (
     GCN,
     SAGE,
     STREAMS,
-    Floats,
     GraphResults,
     Longs,
     Molecules,

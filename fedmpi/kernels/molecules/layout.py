@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedmpi.graphs.products import padded
-from fedmpi.kernels.molecules.arrays import Floats, Longs, Transposed, Weights
+from fedmpi.graphs.products import Floats, padded
+from fedmpi.kernels.molecules.arrays import Longs, Transposed, Weights
 from fedmpi.kernels.scratch import zeros
 from fedmpi.models.flat import FlatModel, Slot
 from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNOptions, FedGraphNNSageOptions

@@ -1,11 +1,11 @@
-"""What cannot be together in a case: rules of the exchange, and a file for each axis that others limit."""
+"""What cannot be together in a case: rules of the exchange, of algorithms, of sums, and of settings alone."""
 
 from __future__ import annotations
 
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case, Misfits
 from fedmpi.registry.checks import algorithm as algorithms
-from fedmpi.registry.checks import attack, exchange, population, privacy, record, reduction
+from fedmpi.registry.checks import exchange, reduction, settings
 
 
 def misfits(algorithm: Algorithm, case: Case) -> Misfits:
@@ -13,8 +13,7 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
     yield from algorithms.misfits(algorithm, case)
     if (found := exchange.check(algorithm, case)) is not None:
         yield found
-    yield from record.misfits(case)
+    yield from settings.record(case)
     yield from reduction.misfits(algorithm, case)
-    yield from attack.misfits(case)
-    yield from privacy.misfits(case)
-    yield from population.misfits(case)
+    for rules in (settings.attack, settings.privacy, settings.population):
+        yield from rules(case)

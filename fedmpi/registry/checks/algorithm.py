@@ -42,11 +42,11 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
 
 
 def _kernels(algorithm: Algorithm, case: Case, task: type[Task] | None) -> Misfits:
-    """Yield that the kernels cannot run the model, the objective, the algorithm or the optimizer."""
+    """Yield that the kernels cannot run the model, the objective or the algorithm."""
     parts = [(algorithm.name, able_kernels(type(algorithm), case.model))]
     if task is not None:
         parts.append((f'task "{task.name}"', kernels_of_task(task)))
-    parts += [(str(part.name), part.kernels) for part in (case.model, case.objective, case.optimizer)]
+    parts += [(str(part.name), part.kernels) for part in (case.model, case.objective)]
     for name, kernels in parts:
         if case.kernels not in kernels:
             common = sorted(frozenset.intersection(*(each for _, each in parts)))

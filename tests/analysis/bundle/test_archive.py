@@ -8,7 +8,7 @@ import tarfile
 import pytest
 
 from fedmpi.analysis.bundle import archive
-from fedmpi.analysis.bundle.archive import Archive
+from fedmpi.analysis.bundle.archive import opened
 from fedmpi.errors import BadInput
 
 
@@ -28,7 +28,7 @@ def header(name, size, kind=tarfile.REGTYPE):
 
 
 def refused(path):
-    with pytest.raises(BadInput) as error, Archive(path):
+    with pytest.raises(BadInput) as error, opened(path):
         pass
     assert "\n" not in str(error.value)
     return str(error.value).removeprefix(f"{path}: ")
@@ -42,6 +42,7 @@ def small(monkeypatch):
     monkeypatch.setattr(archive, "_MOST_AT_ONCE", 1 << 16)
 
 
+KINDS = (tarfile.GNUTYPE_SPARSE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE)
 NOT_PLAIN = "no bundle: a/b is not a plain file below one folder"
 TOO_LARGE = archive.MOST_FILE_BYTES + 1
 
@@ -54,11 +55,7 @@ TOO_LARGE = archive.MOST_FILE_BYTES + 1
         ([(header(f"a/{number}", 0), 0) for number in range(51)], "or has over 50 files"),
         ([(header("a/b", 1 << 19, tarfile.XHDTYPE), 1 << 19)], "no bundle: it has a header of over 0 MB"),
         ([(header("a/b", -512), 0), (header("a/c", 0), 0)], "no bundle: a/b would have -512 bytes"),
-        ([(header("a/b", 0, tarfile.GNUTYPE_SPARSE), 0)], NOT_PLAIN),
-        ([(header("a/b", 0, tarfile.SYMTYPE), 0)], NOT_PLAIN),
-        ([(header("a/b", 0, tarfile.LNKTYPE), 0)], NOT_PLAIN),
-        ([(header("a/b", 0, tarfile.FIFOTYPE), 0)], NOT_PLAIN),
-        ([(header("a/b", 0, tarfile.CHRTYPE), 0)], NOT_PLAIN),
+        *(([(header("a/b", 0, kind), 0)], NOT_PLAIN) for kind in KINDS),
         ([(header("a/b", 0), 0), (header("a/b", 0), 0)], "no bundle: b is in it twice"),
     ],
 )
@@ -72,9 +69,9 @@ def test_its_files_are_read_in_full(tmp_path):
             member = tarfile.TarInfo(name)
             member.size = len(content)
             target.addfile(member, io.BytesIO(content))
-    with Archive(tmp_path / "x") as opened:
-        assert opened.content("b") == b"one"
-        opened.unpack("c/d", tmp_path / "d")
+    with opened(tmp_path / "x") as found:
+        assert found.content("b") == b"one"
+        found.unpack("c/d", tmp_path / "d")
     assert (tmp_path / "d").read_bytes() == b"two" * 1000
 
 

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from fedmpi.analysis import figures
@@ -17,34 +16,30 @@ def record(tmp_path):
     """
 
     def make(settings, clients=("a", "b"), extra=(), **results):
-        rounds = len(next(iter(results.values())))
+        count, extra = len(next(iter(results.values()))), (*FIELDS["accuracy"], *extra)
         config = {
             "suite": "made/up",
             "name": "case",
             "seed": 10,
-            "rounds": rounds,
+            "rounds": count,
             "dataset": {"name": "PROTEINS", "features": "original"},
             "partition": {"name": "chunks", "clients": 10, "overlap": False},
             "algorithm": {"name": "fedavg"},
             **settings,
         }
-        folder, extra = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}", (*FIELDS["accuracy"], *extra)
-        by_round = [
-            {name: np.asarray(values)[at] for name, values in results.items()} for at in range(rounds)
-        ]
-        rows = [_rows(len(clients), given, extra) for given in by_round]
-        return load_run(recorded(folder, config, clients, rows, ranks=1, extra=extra))
+        sizes = axis_sizes(len(clients), 1, 1)
+        rounds = []
+        for number in range(count):
+            rounds.append(
+                (blank_round(result_fields(extra), sizes), blank_round(measurement_fields(), sizes))
+            )
+            rounds[-1][0]["participated"][:] = 1
+            for name, values in results.items():
+                rounds[-1][0][name][...] = values[number]
+        folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
+        return load_run(recorded(folder, config, clients, rounds, ranks=1, extra=extra))
 
     return make
-
-
-def _rows(num_clients, given, extra):
-    sizes = axis_sizes(num_clients, 1, 1)
-    results = blank_round(result_fields(extra), sizes)
-    results["participated"][:] = 1
-    for name, values in given.items():
-        results[name][...] = values
-    return results, blank_round(measurement_fields(), sizes)
 
 
 @pytest.fixture
@@ -52,9 +47,8 @@ def draw():
     """Return a function that draws a kind from runs, in the style of all pictures."""
 
     def run(kind, runs, **options):
-        module = figures.load(kind)
         with style.applied():
-            picture = module.draw(runs, figures.check_options(module, options, "--option "), None)
+            picture = figures.check_options(figures.load(kind), options, "--option ").draw(runs)
             picture.draw_without_rendering()
         return picture
 

@@ -20,41 +20,33 @@ def test_seeds_of_one_configuration_make_a_cell(record):
     assert first.over_seeds(by_rule("last round"), [42]).tolist() == [70, 80]
 
 
-def test_a_run_twice_is_refused(record):
-    runs = [record({}, test_accuracy=ACCURACY), record({"name": "again"}, test_accuracy=ACCURACY)]
-    with pytest.raises(BadInput, match="are runs of one configuration; leave one out"):
-        cells(runs)
-
-
-def test_other_clients_for_another_seed_are_refused(record):
-    runs = [
-        record({}, test_accuracy=ACCURACY),
-        record({"seed": 42}, clients=("a", "c"), test_accuracy=ACCURACY),
-    ]
-    with pytest.raises(BadInput, match="has other clients than"):
+@pytest.mark.parametrize(
+    ("settings", "clients", "words"),
+    [
+        ({"name": "again"}, ("a", "b"), "are runs of one configuration; leave one out"),
+        ({"seed": 42}, ("a", "c"), "has other clients than"),
+    ],
+)
+def test_what_makes_no_cell_is_refused(record, settings, clients, words):
+    runs = [record({}, test_accuracy=ACCURACY), record(settings, clients, test_accuracy=ACCURACY)]
+    with pytest.raises(BadInput, match=words):
         cells(runs)
 
 
 def test_a_title_says_what_tells_its_cell_from_others_of_that_name():
     configs = [{"rounds": 50, "mu": {"b": 1}}, {"rounds": 200, "mu": {"b": 1}}, {"rounds": 50}]
-    assert titles(["alone", "alone", "prox"], configs) == [
-        "alone, rounds = 50",
-        "alone, rounds = 200",
-        "prox",
-    ]
+    found = titles(["alone", "alone", "prox"], configs)
+    assert found == ["alone, rounds = 50", "alone, rounds = 200", "prox"]
 
 
-def test_settings_are_taken_out_by_their_dotted_names():
+def test_settings_are_taken_out_by_their_dotted_names_and_with_an_algorithm_its_file():
     config = {"partition": {"name": "chunks", "overlap": True}, "seed": 1}
     assert without(config, "partition.overlap", "seed", "none") == {"partition": {"name": "chunks"}}
-
-
-def test_the_file_of_an_algorithm_goes_with_the_algorithm():
-    config = {"algorithm": {"name": "own"}, "plugin": {"own.py": "5e0b"}, "seed": 1}
-    assert without(config, "algorithm") == {"seed": 1}
-    assert without(config, "seed") == {"algorithm": {"name": "own"}, "plugin": {"own.py": "5e0b"}}
+    own = {"algorithm": {"name": "own"}, "plugin": {"own.py": "5e0b"}, "seed": 1}
+    assert without(own, "algorithm") == {"seed": 1}
+    assert without(own, "seed") == {"algorithm": {"name": "own"}, "plugin": {"own.py": "5e0b"}}
     other = {"algorithm": {"name": "fedavg"}, "seed": 1}
-    assert titles(["a", "a"], [config, other]) == ["a, name = own", "a, name = fedavg"]
+    assert titles(["a", "a"], [own, other]) == ["a, name = own", "a, name = fedavg"]
 
 
 def test_what_is_said_of_seeds():

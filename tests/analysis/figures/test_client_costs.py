@@ -1,13 +1,10 @@
 """What a client costs by the number of clients."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fedmpi.analysis.figures.client_costs import costs
 from fedmpi.errors import BadInput
 
 
@@ -31,24 +28,17 @@ def run(record):
     return make
 
 
-def test_costs_are_those_of_a_client_and_round_without_the_first(run):
-    found = costs(run(4))
-    assert found[:2] == (4, 1)
-    assert found[2:] == pytest.approx((10.0, 20.0, 3.0, 4.0, 1.0, 1.0))
-
-
-def test_lines_run_over_the_number_of_clients(run, draw):
-    time, traffic, memory = draw("client-costs", [run(20), run(4), run(4)]).axes
-    assert [list(line.get_xdata()) for line in time.lines] == [[4, 20], [4, 20]]
-    assert list(time.lines[0].get_ydata()) == pytest.approx([10.0, 10.0])
-    assert list(traffic.lines[1].get_ydata()) == pytest.approx([4.0, 4.0])
-    assert list(memory.lines[0].get_ydata()) == pytest.approx([1.0, 1.0])
+def test_lines_of_a_client_and_round_without_the_first_run_over_the_number_of_clients(run, draw):
+    axes = draw("client-costs", [run(20), run(4), run(4)]).axes
+    lines = [line for axis in axes for line in axis.lines]
+    assert [list(line.get_xdata()) for line in lines] == [[4, 20]] * 6
+    assert [line.get_ydata()[0] for line in lines] == pytest.approx([10.0, 20.0, 3.0, 4.0, 1.0, 1.0])
+    assert [line.get_ydata()[1] for line in lines] == pytest.approx([10.0, 20.0, 3.0, 4.0, 1.0, 1.0])
 
 
 def test_runs_that_do_not_compare_are_refused(run, draw):
+    few, many = run(4), run(20)
     with pytest.raises(BadInput, match="as many clients"):
-        draw("client-costs", [run(4), run(4)])
-    other = run(20)
-    other = replace(other, attempts=(replace(other.attempts[-1], ranks=3),))
+        draw("client-costs", [few, few])
     with pytest.raises(BadInput, match="numbers of ranks"):
-        draw("client-costs", [run(4), other])
+        draw("client-costs", [few, replace(many, attempts=(replace(many.attempts[-1], ranks=3),))])

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from fedmpi.analysis.figures import clustering
+from fedmpi.analysis.figures import unsupervised
 from fedmpi.analysis.figures.style import caption
 from fedmpi.errors import BadInput
 from fedmpi.store.embeddings import load
@@ -39,14 +39,17 @@ def runs(tmp_path_factory):
     return [load_run(case) for case in sorted((folder / "runs").iterdir())]
 
 
+def mean_of(runs, objective):
+    chosen = [run for run in runs if run.config["objective"]["name"] == objective]
+    return 100 * np.mean([run.results["clustering_accuracy"] for run in chosen], axis=0)
+
+
 def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     of_one = [run for run in runs if run.config["local_epochs"] == 1]
     (axis,) = draw("clustering", of_one).axes
     (legend,) = axis.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["InfoGraph-FedAvg", "FCLG"]
-    infograph = [run for run in of_one if run.config["objective"]["name"] == "infograph"]
-    mean = 100 * np.mean([run.results["clustering_accuracy"] for run in infograph], axis=0)
-    assert np.allclose(axis.lines[0].get_xydata(), [*zip((1, 2, 3), mean, strict=True)])
+    assert np.allclose(axis.lines[0].get_xydata(), np.transpose([(1, 2, 3), mean_of(of_one, "infograph")]))
 
     picture = draw("clustering", runs, by="local_epochs", field="clustering_f1")
     (axis,) = picture.axes
@@ -69,18 +72,15 @@ def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
 
 
 def test_many_methods_by_round_have_a_panel_each_with_the_others_in_grey(runs, draw, monkeypatch):
-    monkeypatch.setattr(clustering, "_MOST_SHADED", 1)
+    monkeypatch.setattr(unsupervised, "_MOST_SHADED", 1)
     of_one = [run for run in runs if run.config["local_epochs"] == 1]
     picture = draw("clustering", of_one)
-    means = {}
-    for objective in ("infograph", "fclg"):
-        chosen = [run for run in of_one if run.config["objective"]["name"] == objective]
-        means[objective] = 100 * np.mean([run.results["clustering_accuracy"] for run in chosen], axis=0)
+    infograph, fclg = (mean_of(of_one, objective) for objective in ("infograph", "fclg"))
     first, second = picture.axes
-    assert first.get_title(loc="left") == f"InfoGraph-FedAvg, {means['infograph'][-1]:.1f}"
-    assert second.get_title(loc="left") == f"FCLG, {means['fclg'][-1]:.1f}"
+    assert first.get_title(loc="left") == f"InfoGraph-FedAvg, {infograph[-1]:.1f}"
+    assert second.get_title(loc="left") == f"FCLG, {fclg[-1]:.1f}"
     own = [line for line in second.lines if line.get_gid() != "others" and len(line.get_xdata()) == 3]
-    assert [np.allclose(line.get_ydata(), means["fclg"]) for line in own] == [True]
+    assert [np.allclose(line.get_ydata(), fclg) for line in own] == [True]
     assert len([line for line in second.lines if line.get_gid() == "others"]) == 2
     assert len(second.collections) == 1
     assert "grey, the other methods" in caption(picture)

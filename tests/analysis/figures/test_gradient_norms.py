@@ -27,19 +27,18 @@ def test_a_colour_per_client_a_kind_of_line_per_cluster_and_splits_marked(run, d
     assert [list(line.get_xdata()) for line in axis.lines if line.get_gid() == "split"] == [[2, 2]]
 
 
-def test_the_thick_line_is_the_mean_of_the_last_rounds(run, draw):
+def test_the_thick_line_is_the_mean_of_the_last_rounds_of_clients_that_are_a_choice(run, draw):
     (axis,) = draw("gradient-norms", [run], clients=["a"], smooth=2).axes
     (line,) = series(axis)
     assert line.get_xydata()[1:].tolist() == [[2, 1.25], [3, 1.25]]
     (single,) = [line for line in axis.lines if line.get_gid() == "each round"]
     assert single.get_ydata().tolist() == [1.0, 1.5, 1.0]
-
-
-def test_clients_and_field_are_a_choice(run, draw):
     (axis,) = draw("gradient-norms", [run], clients=["b"], field="delta_norm", log=False, smooth=1).axes
     (line,) = series(axis)
     assert line.get_xydata().tolist() == [[1, 0], [2, 1], [3, 1]]
     assert axis.get_ylabel() == "delta norm"
+    with pytest.raises(BadInput, match=r'has no client "d".* \(it has: a, b, c\)'):
+        draw("gradient-norms", [run], clients=["d"])
 
 
 def test_six_clients_by_default_and_a_panel_per_run(record, draw):
@@ -47,12 +46,5 @@ def test_six_clients_by_default_and_a_panel_per_run(record, draw):
     runs = [record({"seed": seed}, clients=names, gradient_norm=[[1.0] * 8]) for seed in (10, 42)]
     axes = draw("gradient-norms", runs).axes
     assert [len(series(axis)) for axis in axes] == [6, 6]
-    assert [axis.get_title(loc="left") for axis in axes] == [
-        "FedAvg on PROTEINS, seed 10",
-        "FedAvg on PROTEINS, seed 42",
-    ]
-
-
-def test_an_unknown_client_is_refused(run, draw):
-    with pytest.raises(BadInput, match=r'has no client "d".* \(it has: a, b, c\)'):
-        draw("gradient-norms", [run], clients=["d"])
+    titles = [axis.get_title(loc="left") for axis in axes]
+    assert titles == ["FedAvg on PROTEINS, seed 10", "FedAvg on PROTEINS, seed 42"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedmpi.analysis.figures import style
+from fedmpi.datasets.names import family_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.distances import WalkOptions, heterogeneity
 
@@ -21,7 +21,7 @@ def run(record, real_data):
             "seed": seed,
         }
         made = record(settings, tuple(datasets), test_accuracy=[[0.0] * len(datasets), accuracy])
-        digests = [f"{name} {KNOWN[name].digest}" for name in datasets]
+        digests = [f"{name} {family_of(name).digest(name)}" for name in datasets]
         return replace(made, partition={"datasets": np.array(datasets), "dataset_digests": np.array(digests)})
 
     return make_run

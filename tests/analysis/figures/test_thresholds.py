@@ -13,15 +13,8 @@ def numbers(axis):
 
 
 def framed(axis, gid):
-    return [
-        (round(box.get_x() + 0.44), round(box.get_y() + 0.44)) for box in axis.patches if box.get_gid() == gid
-    ]
-
-
-def ticks(axis):
-    return [
-        [label.get_text() for label in labels] for labels in (axis.get_xticklabels(), axis.get_yticklabels())
-    ]
+    boxes = [box for box in axis.patches if box.get_gid() == gid]
+    return [(round(box.get_x() + 0.44), round(box.get_y() + 0.44)) for box in boxes]
 
 
 def test_a_heatmap_of_the_thresholds_per_rule(record, draw):
@@ -36,7 +29,8 @@ def test_a_heatmap_of_the_thresholds_per_rule(record, draw):
     last, published, _ = picture.axes
     assert last.get_title(loc="left") == "GCFL on PROTEINS: last round"
     assert published.get_title(loc="left") == "GCFL on PROTEINS: as published"
-    assert ticks(last) == [["0.1", "0.2"], ["0.4", "0.5"]]
+    ticks = (*last.get_xticklabels(), *last.get_yticklabels())
+    assert [tick.get_text() for tick in ticks] == ["0.1", "0.2", "0.4", "0.5"]
     assert numbers(last) == {(0, 0): "70.0", (0, 1): "55.0", (1, 1): "70.0"}
     assert numbers(published) == {(0, 0): "70.0", (0, 1): "55.0", (1, 1): "90.0"}
     assert framed(last, "largest") == [(0, 0), (1, 1)]
@@ -47,17 +41,11 @@ def test_a_heatmap_of_the_thresholds_per_rule(record, draw):
     assert "dashed frame: the published pair" in caption(picture)
 
 
-def test_a_row_per_algorithm(record, draw):
+def test_a_row_per_algorithm_and_one_without_thresholds_is_refused(record, draw):
     plus = {"algorithm": {"name": "gcfl-plus", "eps1": 0.1, "eps2": 0.5}}
-    runs = [
-        record(plus, test_accuracy=[[0.5]], clients=("a",)),
-        record(gcfl(0.1, 0.5), test_accuracy=[[0.5, 0.5]]),
-    ]
-    *panels, _ = draw("thresholds", runs, rules=["last round"]).axes
+    runs = [record(settings, test_accuracy=[[0.5, 0.5]]) for settings in (plus, gcfl(0.1, 0.5), {})]
+    *panels, _ = draw("thresholds", runs[:2], rules=["last round"]).axes
     titles = [axis.get_title(loc="left") for axis in panels]
     assert titles == ["GCFL+ on PROTEINS: last round", "GCFL on PROTEINS: last round"]
-
-
-def test_an_algorithm_without_thresholds_is_refused(record, draw):
     with pytest.raises(BadInput, match="fedavg has no eps1 and eps2"):
-        draw("thresholds", [record({}, test_accuracy=[[0.5, 0.5]])])
+        draw("thresholds", runs[2:])

@@ -18,6 +18,7 @@ from fedmpi.partition.table import describe
 
 DATASET = {"name": "synthetic", "synthetic": {"domains": 4, "graphs": 12}}
 CLIENTS = tuple(f"synthetic-{domain}" for domain in range(4))
+FOREIGN = np.array([f"{name} {'0' * 64}" for name in CLIENTS])
 
 
 @pytest.fixture
@@ -59,40 +60,32 @@ def test_a_row_per_final_cluster_and_two_for_all(run, draw):
     assert before in [float(line.get_xdata()[0]) for line in axis.lines if not line.get_gid()]
 
 
-def test_without_a_split_there_is_neither_a_cluster_nor_a_control(run, draw):
-    (axis,) = draw("within-clusters", [run([[0, 0, 0, 0]])], walks=50).axes
-    labels = [label.get_text() for label in axis.get_yticklabels()]
-    assert labels == ["all clusters", "all clusters, pairs of\ndifferent clients"]
-    widths = {line.get_linewidth() for line in axis.lines if not line.get_gid()}
-    assert 5.5 not in widths
-
-
-def test_a_panel_per_run_and_the_control_in_the_caption(run, draw):
-    runs = [run([[0, 0, 1, 1]], seed=seed) for seed in (10, 42)]
-    picture = draw("within-clusters", runs, walks=50)
+def test_a_panel_per_run_and_without_a_split_neither_a_cluster_nor_a_control(run, draw):
+    picture = draw("within-clusters", [run([[0, 0, 0, 0]], seed=seed) for seed in (10, 42)], walks=50)
     titles = [axis.get_title(loc="left") for axis in picture.axes]
     assert titles == ["FedAvg on synthetic, seed 10", "FedAvg on synthetic, seed 42"]
     assert "100 partitions into clusters of the same sizes" in style.caption(picture).replace("\n", " ")
+    axis = picture.axes[0]
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    assert labels == ["all clusters", "all clusters, pairs of\ndifferent clients"]
+    assert 5.5 not in {line.get_linewidth() for line in axis.lines if not line.get_gid()}
 
 
-def test_other_data_under_the_same_name_are_refused(run, draw):
+@pytest.mark.parametrize(
+    ("partition", "options", "words"),
+    [
+        ({"dataset_digests": FOREIGN}, {}, "synthetic-0 at hand is not the one that the run was made with"),
+        ({"train_index": None}, {}, "does not say which graphs its clients hold"),
+        ({}, {"length": 1}, "2 to 7 steps"),
+    ],
+)
+def test_runs_of_other_data_and_walks_beyond_limits_are_refused(run, draw, partition, options, words):
     case = run([[0, 0, 0, 0]])
-    foreign = np.array([f"{name} {'0' * 64}" for name in CLIENTS])
-    changed = replace(case, partition={**case.partition, "dataset_digests": foreign})
-    with pytest.raises(BadInput, match="synthetic-0 at hand is not the one that the run was made with"):
-        draw("within-clusters", [changed], walks=50)
-
-
-def test_a_record_without_partition_is_refused(record, draw):
-    with pytest.raises(BadInput, match="does not say which graphs its clients hold"):
-        draw("within-clusters", [record({"dataset": DATASET}, group=[[0, 0]])])
+    kept = {name: values for name, values in (case.partition | partition).items() if values is not None}
+    with pytest.raises(BadInput, match=words):
+        draw("within-clusters", [replace(case, partition=kept)], **{"walks": 50, **options})
 
 
 def test_a_picture_for_too_many_runs_is_refused(run, draw):
     with pytest.raises(BadInput, match="a panel per run, at most 12; here are 13"):
         draw("within-clusters", [run([[0, 0, 0, 0]])] * 13)
-
-
-def test_walks_have_limits(run, draw):
-    with pytest.raises(BadInput, match="2 to 7 steps"):
-        draw("within-clusters", [run([[0, 0, 0, 0]])], length=1)

@@ -72,33 +72,84 @@ def test_a_table_is_sorted_by_a_heading_and_back(tab, page):
     assert tab.run(heading) == "ascending"
 
 
-def test_a_series_is_hidden_and_shown_again_everywhere_in_its_section(tab, page):
+def show(tab, selector):
+    """Bring an element into view; return its left end, its top, its width and its height."""
+    tab.run(f"document.querySelector('{selector}').scrollIntoView({{block: 'center'}})")
+    return tab.run(
+        f"(r => [r.x, r.y, r.width, r.height])(document.querySelector('{selector}').getBoundingClientRect())"
+    )
+
+
+def point(tab, box, share, kind="mouseMoved", **more):
+    """Move or press the mouse at a share of a box's width, half way down."""
+    left, top, width, height = box
+    tab.call("Input.dispatchMouseEvent", type=kind, x=left + width * share, y=top + height / 2, **more)
+
+
+def test_a_method_is_hidden_and_shown_again_on_the_whole_page(tab, page):
     tab.open(page)
-    shown = "[...document.querySelectorAll('#curves [data-series=GCFL]')].filter(p => p.getBoundingClientRect().width).length"
-    click = "document.querySelector('#curves [data-toggle=GCFL]').click()"
-    assert tab.run(shown) == 8  # a band and a line in four charts
-    tab.run(click)
-    assert tab.run(shown) == 0
-    pressed = "document.querySelector('#curves [data-toggle=GCFL]').getAttribute('aria-pressed')"
-    assert tab.run(pressed) == "false"
-    tab.run(click)
-    assert tab.run(shown) == 8
+    shown = (
+        "(place => [...document.querySelectorAll(place)].filter(p => p.getBoundingClientRect().width).length)"
+    )
+    places = {
+        "#curves [data-series=GCFL]": 8,  # a band and a line in four charts
+        "#results figure [data-series=GCFL]": 1,
+        "#time g[data-series=GCFL]": 1,
+        "#cells-0 tbody tr, #matrix-0 tbody tr": 6,
+        "#clients-0 thead th": 5,
+        "#all-runs tbody tr": 6,
+    }
+    assert {place: tab.run(f"{shown}('{place}')") for place in places} == places
+    tab.run("document.querySelector('#tradeoff [data-toggle=GCFL]').click()")
+    assert [tab.run(f"{shown}('{place}')") for place in places] == [0, 0, 0, 4, 4, 4]
+    pressed = "[...document.querySelectorAll('[data-toggle=GCFL]')].map(b => b.getAttribute('aria-pressed'))"
+    assert set(tab.run(pressed)) == {"false"}
+    tab.run("document.querySelector('#filter [data-toggle=GCFL]').click()")
+    assert {place: tab.run(f"{shown}('{place}')") for place in places} == places
     assert tab.errors == []
 
 
-def test_values_under_the_pointer_and_by_key(tab, page):
+def test_all_values_are_shown_under_the_pointer_and_by_key(tab, page):
     tab.open(page)
-    tab.run("document.querySelector('#curves svg.lines').scrollIntoView({block: 'center'})")
-    box = "(r => [r.x, r.y, r.width, r.height])(document.querySelector('#curves svg.lines').getBoundingClientRect())"
-    left, top, width, height = tab.run(box)
-    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=left + width * 0.979, y=top + height / 2)
+    point(tab, show(tab, "#curves svg.lines"), 0.979)
     assert tab.run("document.querySelector('#tip caption').textContent") == "round 12"
-    shown = tab.run("Number(document.querySelector('#tip tr:nth-child(1) td:nth-child(3)').textContent)")
+    cells = "[...document.querySelectorAll('#tip td:nth-child(3)')].map(cell => Number(cell.textContent))"
     table = "[...document.querySelectorAll('#curves-0 tbody tr:last-child td')].map(cell => Number(cell.dataset.value))"
-    assert shown == pytest.approx(max(tab.run(table)), abs=0.1)
+    assert tab.run(cells) == pytest.approx(sorted(tab.run(table), reverse=True), abs=0.1)
     tab.run("document.querySelector('#curves svg.lines').focus()")
     tab.press("ArrowRight")
     assert tab.run("document.querySelector('#tip caption').textContent") == "round 2"
+    point(tab, show(tab, "#run-shown figure:nth-child(2) svg"), 0.5)
+    assert tab.run("document.querySelectorAll('#tip tr').length") == 6  # seconds of six phases
+    assert all(0.1 <= value <= 0.3 for value in tab.run(cells))
+    point(tab, show(tab, "#time figure rect.fill"), 0.5)
+    assert tab.run("document.querySelectorAll('#tip div').length") == 6
+    assert tab.errors == []
+
+
+def test_a_chart_shows_a_part_of_its_rounds_by_drag_and_by_key_and_all_again(tab, page):
+    tab.open(page)
+    line = "document.querySelector('#curves svg.lines .line').getAttribute('d')"
+    ticks = (
+        "[...document.querySelectorAll('#curves .ticks .tick.middle')].map(tick => Number(tick.textContent))"
+    )
+    box = show(tab, "#curves svg.lines")
+    point(tab, box, 0.4)
+    point(tab, box, 0.4, "mousePressed", button="left", clickCount=1)
+    point(tab, box, 0.75, buttons=1)
+    assert tab.run("document.querySelectorAll('.drag').length") == 1
+    point(tab, box, 0.75, "mouseReleased", button="left", clickCount=1)
+    assert tab.run(ticks) == [5, 6, 7, 8, 9] and tab.run(line).count("L") == 4
+    point(tab, box, 0.95)
+    assert tab.run("document.querySelector('#tip caption').textContent") == "round 9"
+    tab.press("Escape")
+    assert tab.run(ticks) == [] and tab.run(line).count("L") == 11
+    tab.run("document.querySelector('#curves svg.lines').focus()")
+    tab.press("+", text="+")
+    assert tab.run(ticks) == [2, 3, 4, 5, 6, 7]
+    tab.press("-", text="-")
+    assert tab.run(ticks) == [2, 4, 6, 8]
+    assert tab.errors == []
 
 
 def test_another_run_is_chosen_from_the_menu(tab, page):
@@ -126,7 +177,7 @@ def test_nothing_is_wider_than_the_screen_in_light_and_dark(tab, page, width, da
 
 def test_curves_go_by_traffic_and_time_by_key_and_back(tab, page):
     tab.open(page)
-    label = "document.querySelector('#curves svg.lines .across:not(.off) .label').textContent"
+    label = "document.querySelector('#curves svg.lines :is(.across:not(.out), .ticks) .label').textContent"
     line = "document.querySelector('#curves svg.lines .line[data-series=GCFL]').getBoundingClientRect()"
     whole = tab.run(f"(r => [r.x, r.width])({line})")
     assert tab.run(label) == "round"
@@ -159,9 +210,13 @@ def test_a_filter_keeps_lines_and_rows_that_have_its_words(tab, page):
     tab.open(page)
     write = "(i => {{ i.value = '{}'; i.dispatchEvent(new Event('input', {{bubbles: true}})) }})(document.querySelector('{}'))"
     shown = "new Set([...document.querySelectorAll('#curves [data-series]')].filter(p => p.getBoundingClientRect().width).map(p => p.dataset.series))"
-    tab.run(write.format("proteins self", "#curves [data-filter]"))
+    tab.run(write.format("proteins self", "#filter [data-filter]"))
     assert tab.run(f"[...{shown}]") == ["self-train"]
-    tab.run(write.format("nci1", "#curves [data-filter]"))
+    rows = (
+        "[...document.querySelectorAll('#{} tbody tr')].filter(r => r.getBoundingClientRect().width).length"
+    )
+    assert [tab.run(rows.format(table)) for table in ("cells-0", "matrix-0", "all-runs")] == [1, 1, 2]
+    tab.run(write.format("nci1", "#filter [data-filter]"))
     assert tab.run(f"[...{shown}]") == []
 
 

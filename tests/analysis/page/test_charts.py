@@ -6,8 +6,8 @@ import pytest
 
 from fedmpi.analysis.names import ORDER, algorithm_looks
 from fedmpi.analysis.page.axes import path, scale, shown, thinned
-from fedmpi.analysis.page.charts import Axes, Line, lines, stack, timeline
-from fedmpi.analysis.page.marks import Bars, Point, Scatter, Violin, bars, heat_map, scatter, violins
+from fedmpi.analysis.page.charts import Line, lines, stack, timeline
+from fedmpi.analysis.page.marks import Point, Violin, bars, heat_map, scatter, violins
 from fedmpi.analysis.page.units import MEGABYTES, SECONDS, human
 
 
@@ -35,7 +35,7 @@ def test_a_path_is_relative_in_tenths_and_goes_through_what_has_a_value():
 def test_a_line_evaluated_in_few_of_many_rounds_has_all_of_their_points():
     values = np.full(1000, np.nan)
     values[9::10] = np.linspace(0.5, 0.7, 100)
-    chart = str(lines(Axes("A", "P", "a"), [Line("F", 0, 0, values)]))
+    chart = str(lines("A", ("P", "a"), [Line("F", 0, 0, values)]))
     steps = re.search(r'class="line.*? d="M[0-9 ]+l([^"]*)"', chart).group(1)
     assert len(re.findall(r"-?[0-9]+", steps)) == 2 * 99
 
@@ -46,8 +46,8 @@ def test_thinning_keeps_both_ends():
 
 
 def test_lines_carry_their_series_and_their_scale():
-    drawn = Line("FedAvg", 0, 1, np.array([0.5, 0.6]), np.array([0.4, 0.5]), np.array([0.6, 0.7]))
-    chart = lines(Axes("Test accuracy", "PROTEINS", "test accuracy (%)", factor=100.0), [drawn])
+    drawn = Line("FedAvg", 0, 1, np.array([50.0, 60]), [np.array([40.0, 50]), np.array([60.0, 70])])
+    chart = lines("Test accuracy", ("PROTEINS", "test accuracy (%)"), [drawn])
     assert chart.count('data-series="FedAvg"') == 2  # the band and the line
     assert 'aria-label="PROTEINS: Test accuracy, test accuracy (%) by round, 1 lines"' in chart
     assert '"log": false' in html.unescape(str(chart))
@@ -79,9 +79,7 @@ def test_marks_say_their_numbers():
     assert "<title>a: +1.00</title>" in violin and "<title>F: mean +0.25</title>" in violin
     heat = heat_map("Ranks", "s", ["rank 0", "rank 1"], ["train"], np.array([[1.0], [2.0]]))
     assert "<title>rank 1, train: 2 s</title>" in heat
-    stacked = bars(
-        "Time", "s", Bars(["F"], ["train", "wait"], np.array([[180.0, 60.0]]), ["train 75%"], SECONDS)
-    )
+    stacked = bars("Time", "s", [("F", "train 75%")], ["train", "wait"], np.array([[180.0, 60.0]]), SECONDS)
     assert "<title>F, train: 3.00 min, 75 %</title>" in stacked and ">s (min)</text>" in stacked
 
 
@@ -91,7 +89,7 @@ def test_lines_that_coincide_are_named_and_the_covered_one_is_wider():
         Line(name, place, 0, values)
         for place, (name, values) in enumerate(zip("ABC", (same, other, same), strict=True))
     ]
-    chart = str(lines(Axes("Accuracy", "P", "accuracy"), drawn))
+    chart = str(lines("Accuracy", ("P", "accuracy"), drawn))
     assert '<p class="note">A, C coincide.</p>' in chart
     widths = re.findall(r'data-series="(.)"[^>]*?style="stroke-width:([0-9.]+)"', chart)
     assert widths == [("A", "4.7")]
@@ -99,7 +97,7 @@ def test_lines_that_coincide_are_named_and_the_covered_one_is_wider():
 
 def test_a_band_far_wider_than_the_lines_leaves_them_their_room():
     mean = np.array([0.5, 0.6])
-    chart = html.unescape(str(lines(Axes("A", "P", "a"), [Line("F", 0, 0, mean, mean - 3, mean + 3)])))
+    chart = html.unescape(str(lines("A", ("P", "a"), [Line("F", 0, 0, mean, [mean - 3, mean + 3])])))
     low, high = map(float, re.search(r'"y": \[([-0-9.e]+), ([0-9.e]+)', chart).groups())
     assert 0.44 < low < 0.5 and 0.6 < high < 0.66
 
@@ -132,7 +130,7 @@ def test_points_on_the_front_are_joined_and_points_below_others_are_larger():
         Point("C", 2, 3000.0, 80.0, (80.0, 80.0), True),
         Point("D", 3, 4000.0, 75.0, (75.0, 75.0), False),
     ]
-    chart = str(scatter(Scatter("Score against traffic", "sent", "accuracy %", MEGABYTES), points))
+    chart = str(scatter("Score against traffic", ("sent", "accuracy %"), MEGABYTES, points))
     assert chart.count("on-front") == 3 and chart.count('class="front"') == 1
     assert "<title>C: 80, 3.00 GB, on the front</title>" in chart and ">sent (GB)</text>" in chart
     assert re.findall(r'r="([0-9.]+)"', chart) == ["6.5", "4.0", "4.0", "4.0"]

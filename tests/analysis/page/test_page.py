@@ -1,4 +1,3 @@
-import json
 import re
 from dataclasses import replace
 
@@ -6,13 +5,11 @@ import pytest
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.build import Page
-from fedmpi.analysis.page.collect import digest
-from fedmpi.analysis.page.cost import read_machine
+from fedmpi.analysis.page.cost import TIME, front
 from fedmpi.analysis.page.settings import apart, legend, settings
 from fedmpi.analysis.remarks import unsplit
 from fedmpi.cli.report import Formats, report
 from fedmpi.errors import BadInput
-from fedmpi.store.reader import load_run
 from tests.analysis.tasks import begun
 
 
@@ -29,28 +26,44 @@ def settings_of(*folders):
     return page.settings(complaints)
 
 
+@pytest.fixture
+def record(tmp_path, make_run):
+    """Return a function that records runs by algorithm, one round each: a list of accuracies per seed from 1."""
+
+    def make(by_algorithm, folder="runs", settings=None, **about):
+        for name, accuracies in by_algorithm.items():
+            for seed, values in enumerate(accuracies, 1):
+                chosen = {"algorithm": name, **(settings or {})}
+                make_run(tmp_path / folder / f"{name}-{seed}", [values], seed=seed, settings=chosen, **about)
+        return tmp_path / folder
+
+    return make
+
+
+def printed(capsys, folder, **formats):
+    """Return the lines of what the command prints of runs."""
+    assert report([folder], formats=Formats(**formats)) == 0
+    return capsys.readouterr().out.splitlines()
+
+
 def table_of(html, name):
     return re.search(f'<table id="{name}".*?</table>', html, re.DOTALL).group()
 
 
-def test_complete_runs_are_averaged_over_seeds_and_others_named(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.5, 0.6], [0.7, 0.8]])
-    make_run(tmp_path / "b", [[0.5, 0.6], [0.9, 0.8]], seed=42)
-    make_run(tmp_path / "c", [[0.5, 0.6]], seed=7, status="diverged")
+def test_complete_runs_are_averaged_over_seeds_once_and_others_named(tmp_path, make_run):
+    for name, seed, status, rounds in (
+        ("a", 10, "complete", [[0.5, 0.6], [0.7, 0.8]]),
+        ("b", 42, "complete", [[0.5, 0.6], [0.9, 0.8]]),
+        ("c", 7, "diverged", [[0.5, 0.6]]),
+        ("d", 10, "complete", [[0.5, 0.6], [0.7, 0.8]]),
+    ):
+        make_run(tmp_path / name, rounds, seed=seed, status=status)
     (setting,), left_out = settings_of(tmp_path)
     (cell,) = setting.cells
     assert (setting.heading, cell.label, list(cell.runs)) == ("PROTEINS", "FedAvg", [10, 42])
     assert cell.mean("test_accuracy") == pytest.approx(0.8)
-    assert left_out == [f"{tmp_path / 'c'}: diverged, so in no average: made up"]
-
-
-def test_the_same_case_and_seed_twice_counts_once(tmp_path, make_run):
-    for name in ("a", "b"):
-        make_run(tmp_path / name, [[0.5, 0.6]])
-    (setting,), left_out = settings_of(tmp_path)
-    assert list(setting.cells[0].runs) == [10]
-    twice = f"{tmp_path / 'b'}: left out of the averages, the same case and seed as {tmp_path / 'a'}"
-    assert left_out == [twice]
+    twice = f"{tmp_path / 'd'}: left out of the averages, the same case and seed as {tmp_path / 'a'}"
+    assert left_out == [twice, f"{tmp_path / 'c'}: diverged, so in no average: made up"]
 
 
 def test_a_method_with_other_clients_is_a_setting_of_its_own(tmp_path, make_run):
@@ -114,37 +127,25 @@ def test_a_pooled_score_is_shown_with_its_direction_whoever_the_clients_are(
     assert "BBBP, 1 or 2 clients" in html
 
 
-def test_one_algorithm_leads_nobody_and_those_that_tie_share_the_lead(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.7, 0.8]])
-    alone = page_of(tmp_path).html("page", [])
+def test_one_algorithm_leads_nobody_and_those_that_tie_as_printed_share_the_lead(record):
+    alone = page_of(record({"fedavg": [[0.7, 0.8]]})).html("page", [])
     assert "FedAvg</strong> has a test accuracy of 75.00 % in the last round." in alone
-    make_run(tmp_path / "b", [[0.8, 0.7]], settings={"algorithm": "fedprox"})
-    html = page_of(tmp_path).html("page", [])
+    html = page_of(record({"fedprox": [[0.80004, 0.7]]})).html("page", [])
     assert (
         "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best test accuracy in the last "
         "round, 75.00 %.</li>"
     ) in html
+    assert "Against FedAvg one seed, so undecided: FedProx." in html
     assert "Best by client: FedAvg on 1, FedProx on 1 of 2 clients." in html
-    overview = table_of(html, "cells-0")
-    assert overview.count("★") == 4  # of two algorithms, by two rules
+    assert table_of(html, "cells-0").count("★") == 4  # of two algorithms, by two rules
 
 
-def test_who_is_not_better_than_a_constant_prediction_is_named(tmp_path, make_run):
-    known = {"constants": {"accuracy": [0.7, 0.8]}}
-    for name, scores in {"fedavg": [0.9, 0.8], "fedprox": [0.7, 0.8], "self-train": [0.5, 0.6]}.items():
-        make_run(tmp_path / name, [scores], settings={"algorithm": name}, provenance=known)
+def test_who_is_not_better_than_a_constant_prediction_is_named(record):
+    scores = {"fedavg": [[0.9, 0.8]], "fedprox": [[0.7, 0.8]], "self-train": [[0.5, 0.6]]}
+    folder = record(scores, provenance={"constants": {"accuracy": [0.7, 0.8]}})
     said = "The same prediction for every example of a client would score 75.00 %."
-    html = page_of(tmp_path).html("page", [])
+    html = page_of(folder).html("page", [])
     assert f"{said} FedProx and self-train are not better than that." in html
-
-
-def test_what_is_the_same_as_printed_ties(tmp_path, make_run):
-    for name, score in {"fedavg": 0.90001, "fedprox": 0.90004, "self-train": 0.8}.items():
-        make_run(tmp_path / name, [[score]], settings={"algorithm": name})
-    html = page_of(tmp_path).html("page", [])
-    assert "<strong>FedAvg</strong> and <strong>FedProx</strong> tie for the best" in html
-    assert "in the last round, 90.00 %." in html
-    assert "Against FedAvg one seed, so undecided: FedProx, self-train." in html
 
 
 def test_the_title_is_what_the_runs_are_of_and_never_a_path(tmp_path, make_run):
@@ -160,69 +161,48 @@ def test_the_title_is_what_the_runs_are_of_and_never_a_path(tmp_path, make_run):
         assert f"<h1>{title}</h1>" in (tmp_path / "page.html").read_text()
 
 
-def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.7]])
-    for name, seed, score in (("b", 10, 0.6), ("c", 42, 0.9)):
-        make_run(tmp_path / name, [[score]], seed=seed, settings={"algorithm": "fedprox"})
-    assert "<strong>FedProx</strong> has the best test accuracy" in (
-        html := page_of(tmp_path).html("page", [])
-    )
+def test_who_leads_by_its_own_seeds_may_be_behind_over_those_of_both(record):
+    html = page_of(record({"fedavg": [[0.7]], "fedprox": [[0.6], [0.9]]})).html("page", [])
+    assert "<strong>FedProx</strong> has the best test accuracy" in html
     assert "%, -10.00 points against FedAvg: one pair only." in html
 
 
-def test_markdown(tmp_path, make_run, capsys):
-    make_run(tmp_path / "a", [[0.7, 0.8]])
-    make_run(tmp_path / "b", [[0.9, 0.8]], seed=42)
-    assert report([tmp_path], formats=Formats(markdown=True)) == 0
-    row = next(line for line in capsys.readouterr().out.splitlines() if "FedAvg" in line)
+def test_all_columns_or_chosen_ones_as_markdown_and_latex(record, capsys):
+    folder = record({"fedavg": [[0.7, 0.8], [0.9, 0.8]]})
+    row = next(line for line in printed(capsys, folder, markdown=True) if "FedAvg" in line)
     # mean 0.8, deviation 0.0707 over two seeds: 12.706 * 0.0707 / sqrt(2) = 0.6353
-    assert row.startswith(
-        "| PROTEINS | FedAvg | 80.00 ± 63.53 | 80.00 ± 63.53 | 80.00 ± 63.53 | 75.00 | 1 | 2 |"
-    )
-
-
-def test_latex_of_chosen_columns(tmp_path, make_run, capsys):
-    make_run(tmp_path / "a", [[0.7, 0.8]])
-    assert report([tmp_path], formats=Formats(latex=True, columns="all")) == 0
-    out = capsys.readouterr().out
-    assert r"test accuracy \%, last round" in out
-    assert r"PROTEINS & FedAvg & 75.00 & 75.00 & 75.00 & 70.00 & 1 & 1 & 1.000 & 1.0 \\" in out
-    assert report([tmp_path], formats=Formats(latex=True, columns="algorithm, worst client,client MB")) == 0
-    assert capsys.readouterr().out.splitlines()[2] == r"algorithm & worst client & client MB \\"
+    score = "80.00 ± 63.53"
+    assert row.startswith(f"| PROTEINS | FedAvg | {score} | {score} | {score} | 75.00 | 1 | 2 |")
+    lines = printed(capsys, folder, latex=True, columns="all")
+    assert r"test accuracy \%, last round" in lines[2]
+    tex = score.replace("±", r"$\pm$")
+    assert rf"PROTEINS & FedAvg & {tex} & {tex} & {tex} & 75.00 & 1 & 2 & 1.000 & 1.0 \\" in lines
+    lines = printed(capsys, folder, latex=True, columns="algorithm, worst client,client MB")
+    assert lines[2] == r"algorithm & worst client & client MB \\"
     with pytest.raises(BadInput, match="--columns: no 'cost'; there are dataset; algorithm;"):
-        report([tmp_path], formats=Formats(latex=True, columns="cost"))
+        report([folder], formats=Formats(latex=True, columns="cost"))
     with pytest.raises(BadInput, match="--columns is for --markdown and --latex"):
-        report([tmp_path], formats=Formats(columns="all"))
+        report([folder], formats=Formats(columns="all"))
 
 
-def of_two_algorithms(make_run, folder, dataset, ahead):
-    for name in ("fedavg", "fedprox"):
-        for seed in (1, 2):
-            settings = {"algorithm": name, "dataset": {"name": dataset}}
-            score = (0.7 if name == ahead else 0.6) + seed / 1000
-            make_run(folder / f"{dataset}-{name}-{seed}", [[score]], seed=seed, settings=settings)
-
-
-def test_latex_is_the_table_of_a_paper(tmp_path, make_run, capsys):
-    of_two_algorithms(make_run, tmp_path, "PROTEINS", "fedprox")
-    of_two_algorithms(make_run, tmp_path, "NCI1", "fedavg")
-    assert report([tmp_path], formats=Formats(latex=True)) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_latex_is_the_table_of_a_paper(tmp_path, record, capsys):
+    scores = [[[0.601], [0.602]], [[0.701], [0.702]]]
+    for dataset, (fedavg, fedprox) in (("PROTEINS", scores), ("NCI1", scores[::-1])):
+        about = {"dataset": {"name": dataset}}
+        record({"fedavg": fedavg, "fedprox": fedprox}, f"runs/{dataset}", about)
+    lines = printed(capsys, tmp_path / "runs", latex=True)
     assert lines[0] == r"\begin{tabular}{lrrr}"
     assert lines[2] == r"algorithm & NCI1 & PROTEINS & average rank \\"
     assert lines[4] == r"FedAvg & \textbf{70.15 $\pm$ 0.64} & 60.15 $\pm$ 0.64 & 1.50 \\"
     assert lines[5] == r"FedProx & 60.15 $\pm$ 0.64 & \textbf{70.15 $\pm$ 0.64} & 1.50 \\"
     assert "Bold: the best of a dataset; of equal ones the reference." in lines[-1]
-    assert report([tmp_path], formats=Formats(markdown=True, columns="paper")) == 0
-    assert "| FedAvg | **70.15 ± 0.64** | 60.15 ± 0.64 | 1.50 |" in capsys.readouterr().out
+    lines = printed(capsys, tmp_path / "runs", markdown=True, columns="paper")
+    assert "| FedAvg | **70.15 ± 0.64** | 60.15 ± 0.64 | 1.50 |" in lines
 
 
-def test_latex_of_one_dataset_has_leads(tmp_path, make_run, capsys):
-    for name, scores in (("fedavg", (0.60, 0.61, 0.62)), ("fedprox", (0.70, 0.711, 0.722))):
-        for seed, score in enumerate(scores):
-            make_run(tmp_path / f"{name}-{seed}", [[score]], seed=seed, settings={"algorithm": name})
-    assert report([tmp_path], formats=Formats(latex=True)) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_latex_of_one_dataset_has_leads(record, capsys):
+    folder = record({"fedavg": [[0.60], [0.61], [0.62]], "fedprox": [[0.70], [0.711], [0.722]]})
+    lines = printed(capsys, folder, latex=True)
     assert lines[2] == r"algorithm & test accuracy \%, last round & lead over FedAvg \\"
     assert lines[4] == r"FedAvg & 61.00 $\pm$ 2.48 & - \\"
     assert lines[5] == r"FedProx & \textbf{71.10 $\pm$ 2.73} & \textbf{+10.10 $\pm$ 0.25} \\"
@@ -233,43 +213,31 @@ def test_markdown_has_runs_by_their_score_in_a_table_of_their_own(tmp_path, make
     make_run(tmp_path / "a", [[0.7, 0.8]])
     for seed in (1, 2):
         make_scored(tmp_path / f"b{seed}", "rmse", [2.0, 1.0, 1.5], val=[2, 3, 4], seed=seed, constant=4.0)
-    assert report([tmp_path], formats=Formats(markdown=True)) == 0
-    first, second = (
-        block for block in capsys.readouterr().out.split("\n\n") if block.startswith("| dataset")
-    )
-    assert "BBBP" not in first and "test accuracy" not in second
+    blocks = "\n".join(printed(capsys, tmp_path, markdown=True)).split("\n\n")
+    first, second = (block for block in blocks if block.startswith("| dataset"))
+    assert "BBBP" not in first and "test accuracy" not in second and "nan" not in second
     assert "| test RMSE, last round | best by validation | as published | constant | test MAE |" in second
     scores = "1.5000 ± 0.0000 | 2.0000 ± 0.0000 | 1.0000 ± 0.0000 | 4.0000 | 0.7500 ± 0.0000"
     assert f"| BBBP | FedAvg | {scores} |" in second
-
-
-def test_latex_of_scores_has_no_nan_and_no_accuracies(tmp_path, make_scored, capsys):
-    make_scored(tmp_path / "a", "roc_auc", [0.7])
-    assert report([tmp_path], formats=Formats(latex=True, columns="all")) == 0
-    out = capsys.readouterr().out
-    assert r"BBBP & FedAvg & 0.7000 & 0.7000 & 0.7000 & 0.5000 & 0.3500 & 1 & 1 &" in out
-    assert "nan" not in out and "accuracy" not in out
 
 
 def test_what_is_left_out_is_named_in_the_page_and_by_the_exit_code(tmp_path, make_run, capsys):
     make_run(tmp_path / "runs" / "a", [[0.7, 0.8]])
     make_run(tmp_path / "runs" / "b", [[0.7, 0.8]], seed=42, status="interrupted")
     (make_run(tmp_path / "runs" / "c", [[0.7, 0.8]], seed=43) / "run.h5").write_text("no record")
+    begun(tmp_path / "runs" / "d")
     (tmp_path / "empty").mkdir()
     paths = [tmp_path / "runs", tmp_path / "empty"]
-    assert report(paths, formats=Formats(html=tmp_path / "page.html")) == 2
+    page = tmp_path / "page.html"
+    assert report(paths, formats=Formats(html=page)) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4 and lines[0].startswith("Page: ")
-    text = (tmp_path / "page.html").read_text()
+    assert len(lines) == 5 and lines[0].startswith("Page: ")
     for words in ("c/run.h5: damaged or no HDF5 file", "empty: no run", "b: interrupted, so in no average"):
-        assert words in text and words in "\n".join(lines)
-
-
-def test_a_page_of_runs_without_a_finished_round_and_one_of_nothing(tmp_path, make_run):
-    begun(tmp_path / "a")
-    assert report([tmp_path / "a"], formats=Formats(html=tmp_path / "a.html")) == 2
-    assert report([tmp_path / "none"], formats=Formats(html=tmp_path / "b.html")) == 2
-    assert "1 left out" in (tmp_path / "b.html").read_text()
+        assert words in page.read_text() and words in "\n".join(lines)
+    assert report([tmp_path / "none"], formats=Formats(html=page)) == 2
+    assert "1 left out" in page.read_text()
+    with pytest.raises(BadInput, match="cannot write it"):
+        report(paths, formats=Formats(html=tmp_path.__class__("/proc/none/page.html")))
 
 
 def test_the_page_is_whole_in_itself_escapes_names_and_says_what_columns_mean(tmp_path, make_run):
@@ -285,63 +253,24 @@ def test_the_page_is_whole_in_itself_escapes_names_and_says_what_columns_mean(tm
     assert (classes["algorithm"], classes["worst client"], classes["seeds"]) == ("", "number", "number")
 
 
-def test_what_the_page_cannot_be_made_of_or_written_to(tmp_path, make_run):
-    make_run(tmp_path / "a", [[0.7, 0.8]])
-    (tmp_path / "m.json").write_text("{}")
-    nowhere = tmp_path.__class__("/proc/none/page.html")
-    for options, words in (
-        ({"machine": tmp_path / "m.json"}, "--machine is for the page"),
-        (
-            {"html": tmp_path / "p", "machine": tmp_path / "m.json"},
-            "m.json: not what `fedmpi bench train --json` prints",
-        ),
-        ({"html": nowhere}, "--html /proc/none/page.html: cannot write it"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            report([tmp_path / "a"], formats=Formats(**options))
-
-
-def test_shares_of_the_machine_are_given_for_its_processor_and_the_roofline_for_the_same_work(
-    tmp_path, make_run
-):
-    found = load_run(make_run(tmp_path / "a", [[0.7, 0.8]] * 2))
-    run = replace(digest(found, None), provenance={"cpu_model": "P"})
-    report_of = {
-        "provenance": {"cpu_model": "P"},
-        "results": {"layer_gflops": 40.0, "least_seconds": {"train": 0.2, "evaluate": 0.1}},
-        "settings": {"case": {**found.config, "algorithm": "gcfl", "rounds": 7}},
-    }
-    (tmp_path / "m.json").write_text(json.dumps(report_of))
-    machine = read_machine(tmp_path / "m.json")
-    assert machine.dense_share([run], 10.0) == 0.25
-    # two rounds of 0.3 s at least; two ranks spent 0.75 s a round each on average
-    assert machine.roofline_share([run]) == pytest.approx(0.6 / 3.0)
-    other = replace(run, provenance={"cpu_model": "Q"})
-    assert machine.dense_share([other], 10.0) is None and machine.roofline_share([other]) is None
-    work = replace(run, config={**run.config, "dataset": "NCI1"})
-    assert machine.roofline_share([work]) is None
-
-
-def leads_of(tmp_path, make_run, accuracies, settings=None):
+def leads_of(record, accuracies, folder="runs"):
     """Return the setting of runs of FedAvg, which has 0.7, and of others by name: an accuracy per seed."""
-    for name, values in {"fedavg": [0.7] * 3, **accuracies}.items():
-        for seed, value in enumerate(values):
-            chosen = {"algorithm": name, **(settings or {})}
-            make_run(tmp_path / f"{name}-{seed}", [[value]], seed=seed, settings=chosen)
-    (found,), _ = settings_of(tmp_path)
+    scores = {
+        name: [[each] for each in values] for name, values in {"fedavg": [0.7] * 3, **accuracies}.items()
+    }
+    (found,), _ = settings_of(record(scores, folder, {"dataset": {"name": folder.upper()}}))
     return found
 
 
-def test_settings_that_part_methods_are_named_and_may_be_compared_across(tmp_path, make_run):
-    for seed in (1, 2, 3):
-        for name, lr, score in (("fedavg", 0.001, 0.5), ("fedprox", 0.005, 0.6 + seed / 100)):
-            chosen = {"algorithm": name, "optimizer": {"name": "adam", "lr": lr}}
-            make_run(tmp_path / f"{name}{seed}", [[score, score]], seed=seed, settings=chosen)
-    found, _ = settings_of(tmp_path)
+def test_settings_that_part_methods_are_named_and_may_be_compared_across(record):
+    for name, lr, scores in (("fedavg", 0.001, (0.5, 0.5, 0.5)), ("fedprox", 0.005, (0.61, 0.62, 0.63))):
+        of_lr = {"optimizer": {"name": "adam", "lr": lr}}
+        folder = record({name: [[score, score] for score in scores]}, settings=of_lr)
+    found, _ = settings_of(folder)
     assert [each.heading for each in found] == ["PROTEINS, lr = 0.001", "PROTEINS, lr = 0.005"]
     line = "PROTEINS: no lead where optimizer.lr differs; --across optimizer.lr compares them"
     assert apart(found) == [line]
-    page = page_of(tmp_path, across=["optimizer.lr"])
+    page = page_of(folder, across=["optimizer.lr"])
     (setting,), _ = page.settings([])
     ((cell, lead),) = setting.leads.items()
     assert (cell.label, lead.verdict) == ("FedProx, lr = 0.005", "better")
@@ -362,31 +291,28 @@ def test_numbered_settings_are_said(tmp_path, make_run):
     assert third.count(" = 3") == 6
 
 
-def test_settings_of_one_dataset_are_not_ranked_as_datasets(tmp_path, make_run):
+def test_settings_of_one_dataset_are_not_ranked_as_datasets(tmp_path, record):
     for lr in (0.1, 0.2):
-        for name in ("fedavg", "fedprox", "ditto"):
-            settings = {"algorithm": name, "optimizer": {"name": "adam", "lr": lr}}
-            make_run(tmp_path / f"{name}{lr}", [[0.5, 0.6]], settings=settings)
-    html = page_of(tmp_path).html("page", [])
+        settings = {"optimizer": {"name": "adam", "lr": lr}}
+        record({name: [[0.5, 0.6]] for name in ("fedavg", "fedprox", "ditto")}, f"runs/{lr}", settings)
+    html = page_of(tmp_path / "runs").html("page", [])
     assert "settings of one dataset are no independent datasets" in html
     assert "Friedman" not in html
 
 
-def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(tmp_path, make_run):
-    ahead = [0.718, 0.720, 0.735]  # p = 0.046 alone
-    alone = leads_of(tmp_path / "alone", make_run, {"fedprox": ahead})
+def test_a_lead_is_decided_after_holm_over_the_leads_of_its_dataset(record):
+    ahead = {"fedprox": [0.718, 0.720, 0.735]}  # p = 0.046 alone
+    alone = leads_of(record, ahead, "alone")
     assert [lead.verdict for lead in alone.leads.values()] == ["better"]
-    two = leads_of(tmp_path / "two", make_run, {"fedprox": ahead, "self-train": [0.6, 0.7, 0.8]})
-    assert [(cell.label, lead.verdict) for cell, lead in two.leads.items()] == [
-        ("FedProx", "undecided"),
-        ("self-train", "undecided"),
-    ]
+    two = leads_of(record, {**ahead, "self-train": [0.6, 0.7, 0.8]}, "two")
+    verdicts = {cell.label: lead.verdict for cell, lead in two.leads.items()}
+    assert verdicts == {"FedProx": "undecided", "self-train": "undecided"}
 
 
-def test_equal_runs_are_named_once_and_share_their_rank(tmp_path, make_run):
+def test_equal_runs_are_named_once_and_share_their_rank(tmp_path, record):
     equal = {"fedprox": [0.7] * 3, "gcfl": [0.7] * 3, "self-train": [0.6, 0.61, 0.59]}
-    for name in ("A", "B"):
-        found = leads_of(tmp_path / name, make_run, equal, {"dataset": {"name": name}})
+    for folder in ("a", "b"):
+        found = leads_of(record, equal, folder)
     assert unsplit(found.cells) == ["GCFL: its groups never split, so all clients are one"]
     html = page_of(tmp_path).html("page", [])
     said = (
@@ -404,8 +330,8 @@ def test_equal_runs_are_named_once_and_share_their_rank(tmp_path, make_run):
 
 def test_equal_scores_of_the_last_round_are_no_equal_runs(tmp_path, make_run):
     """FedProx ends where FedAvg ends, and is better in an earlier round, which validation chooses."""
-    for seed in (1, 2, 3):
-        for name, before in (("fedavg", 0.6), ("fedprox", 0.9)):
+    for name, before in (("fedavg", 0.6), ("fedprox", 0.9)):
+        for seed in (1, 2, 3):
             chosen = {"algorithm": name}
             make_run(tmp_path / f"{name}-{seed}", [[before], [0.7]], seed=seed, settings=chosen)
     page = page_of(tmp_path)
@@ -416,12 +342,10 @@ def test_equal_scores_of_the_last_round_are_no_equal_runs(tmp_path, make_run):
     assert [lead.verdict for lead in setting.leads.values()] == ["same last score"]
 
 
-def test_the_front_holds_what_no_other_beats(tmp_path, make_run):
-    from fedmpi.analysis.page.tradeoff import TIME, front
-
+def test_the_front_holds_what_no_other_beats(record):
     for name, accuracy, slowness in (("fedavg", 0.7, 1), ("gcfl", 0.8, 2), ("fedprox", 0.7, 3)):
-        make_run(tmp_path / name, [[accuracy]] * 2, settings={"algorithm": name}, slowness=slowness)
-    (setting,), _ = settings_of(tmp_path)
+        folder = record({name: [[accuracy]]}, slowness=slowness)
+    (setting,), _ = settings_of(folder)
     assert [cell.label for cell in front(setting.cells, TIME)] == ["FedAvg", "GCFL"]
 
 
@@ -445,20 +369,29 @@ def test_secure_sums_have_a_picture_of_their_steps(fedmpi, tiny_suite, tmp_path)
     for reduction in ("fixed32", "secagg"):
         options = ("--case", "0", "--set", f"reduction={reduction}", "--out", reduction)
         assert fedmpi("run", tiny_suite, *options).returncode == 0
-        assert fedmpi("report", reduction, "--html", f"{reduction}.html").returncode == 0
-        page = (tmp_path / f"{reduction}.html").read_text()
-        assert ("secure sums by step" in page) == (reduction == "secagg")
+        html = page_of(tmp_path / reduction).html("page", [])
+        assert ("secure sums by step" in html) == (reduction == "secagg")
 
 
-def test_single_runs_have_pictures_as_far_as_there_is_room(tmp_path, make_run, monkeypatch):
-    for seed in range(4):
-        make_run(tmp_path / f"seed-{seed}", [[0.5, 0.6]], seed=seed)
-    page = page_of(tmp_path)
+def test_single_runs_have_pictures_as_far_as_there_is_room(record, monkeypatch):
+    page = page_of(record({"fedavg": [[0.5, 0.6]] * 4}))
     whole = page.html("page", [])
     assert whole.count("<template>") == 3 and "have no pictures" not in whole
-    monkeypatch.setattr("fedmpi.analysis.page.build._LARGEST", len(whole.encode()) - 100)
-    smaller = page.html("page", [])
-    assert smaller.count("<template>") == 2 and "have no pictures here: seed-3." in smaller
-    assert len(smaller.encode()) <= len(whole.encode()) - 100
-    monkeypatch.setattr("fedmpi.analysis.page.build._LARGEST", 0)
-    assert "have no pictures here: seed-1, seed-2, seed-3." in page.html("page", [])
+    for room, left_out in ((len(whole.encode()) - 100, "fedavg-4"), (0, "fedavg-2, fedavg-3, fedavg-4")):
+        monkeypatch.setattr("fedmpi.analysis.page.build._LARGEST", room)
+        smaller = page.html("page", [])
+        assert f"have no pictures here: {left_out}." in smaller
+        assert not room or len(smaller.encode()) <= room
+
+
+def test_pages_of_a_run_on_nodes_and_of_a_big_suite_are_below_3_mb(tmp_path, make_run):
+    page = page_of(make_run(tmp_path / "nodes", [[0.5 + k / 1000] * 100 for k in range(50)]))
+    assert len(page.html("page", []).encode()) < 3e6
+    page = page_of(make_run(tmp_path / "many", [[0.5 + k / 1000] * 10 for k in range(200)]))
+    (digest,), (detail,) = page.digests, page.details
+    names = [(data, str(number)) for data in "ABCDEFGHIJ" for number in range(20)]
+    of_each = ({"dataset": {"name": data}, "algorithm": {"name": name}} for data, name in names)
+    page.digests = [replace(digest, config=digest.config | about) for about in of_each]
+    page.details = [("-".join(pair), detail[1]) for pair in names]
+    html = page.html("page", [])
+    assert len(html.encode()) < 3e6 and "have no pictures here: " in html

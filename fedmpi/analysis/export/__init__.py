@@ -1,1 +1,0 @@
-"""Runs in the formats of other tools; written without those tools."""
