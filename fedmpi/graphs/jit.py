@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -18,7 +19,8 @@ from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 import numba
-from numba import config, njit
+from numba import njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -43,9 +45,8 @@ def compiled(function: Kernel) -> Kernel:
     cache's folder therefore bears a digest of the sources that `_CALLED` names. A kernel
     may call compiled functions of its own file and of these only.
     """
-    with _in_our_cache():
-        decorate: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")
-        return _saved_if_there_is_room(decorate(function))  # type: ignore[no-any-return]
+    decorate: Any = njit(fastmath=_FAST, error_model="numpy")
+    return _cached(decorate(function))  # type: ignore[no-any-return]
 
 
 def keep(*modules: ModuleType) -> None:
@@ -53,38 +54,55 @@ def keep(*modules: ModuleType) -> None:
 
     It cannot keep a function whose closure holds another compiled one.
     """
-    with _in_our_cache():
-        for kernel in {id(value): value for module in modules for value in vars(module).values()}.values():
-            if isinstance(kernel, Dispatcher) and not any(
-                isinstance(cell.cell_contents, Dispatcher) for cell in kernel.py_func.__closure__ or ()
-            ):
-                kernel.enable_caching()
-                _saved_if_there_is_room(kernel)
+    for kernel in {id(value): value for module in modules for value in vars(module).values()}.values():
+        if isinstance(kernel, Dispatcher) and not any(
+            isinstance(cell.cell_contents, Dispatcher) for cell in kernel.py_func.__closure__ or ()
+        ):
+            _cached(kernel)
 
 
-@contextlib.contextmanager
-def _in_our_cache() -> Iterator[None]:
-    settings: Any = config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(_folder())
-    try:
-        yield
-    finally:
-        settings.CACHE_DIR = before
-
-
-def _saved_if_there_is_room(kernel: Any) -> Any:
-    """Have a kernel that the cache cannot take stay in memory alone, where numba would end the program."""
-    cache = kernel._cache  # the one place where numba saves
-    save = cache.save_overload
-
-    def attempt(signature: Any, data: Any) -> None:
-        with contextlib.suppress(OSError):
-            save(signature, data)
-            _SAVED.append(kernel.py_func.__name__)
-
-    cache.save_overload = attempt
+def _cached(kernel: Any) -> Any:
+    kernel._cache = _KernelCache(kernel.py_func)  # type: ignore[no-untyped-call] # the one place where numba saves
     return kernel
+
+
+class _ByContent(_CacheLocator):
+    """Finds a kernel's machine code by the content of its source, so that all copies of fedmpi share it."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._line = function.__code__.co_firstlineno
+        package = sys.modules.get(function.__module__.partition(".")[0])
+        about = getattr(package, "__version__", "")  # of another package, whose kernels may call other files'
+        self._stamp = hashlib.blake2b(Path(file).read_bytes() + about.encode(), digest_size=8).hexdigest()
+        self._path = _folder() / f"{Path(file).stem}-{self._stamp}"
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> _ByContent:
+        return cls(function, file)
+
+    def get_cache_path(self) -> str:
+        return str(self._path)
+
+    def get_source_stamp(self) -> str:
+        return self._stamp
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _OurFiles(CompileResultCacheImpl):
+    _locator_classes = [_ByContent]  # noqa: RUF012
+
+
+class _KernelCache(FunctionCache):
+    """Lets a kernel that cannot be saved stay in memory alone, where numba would end the program."""
+
+    _impl_class = _OurFiles
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):
+            super().save_overload(signature, data)  # type: ignore[no-untyped-call]
+            _SAVED.append(self._py_func.__name__)
 
 
 def num_saved() -> int:
