@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, rates, ratios
+from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, listed, rates, ratios
 from fedmpi.comm import reductions
 from fedmpi.comm.benchmark import Pickled, line_up, slowest
 from fedmpi.comm.world import World
@@ -160,9 +160,11 @@ def _timed(world: World, action: Action, turn: int) -> float:
 
 def _statements(measurements: Sequence[Measurement]) -> list[str]:
     """Say of each operation how much longer pickling takes at which payload."""
-    by_operation: dict[str, list[str]] = {}
-    for each in measurements:
-        if "pickled_ratio" in each.figures:
-            found = by_operation.setdefault(str(each.labels["operation"]), [])
-            found.append(f"{each.figures['pickled_ratio'].median:.2f}x at {each.labels['payload_bytes']} B")
-    return [f"{operation}: pickled {', '.join(found)}" for operation, found in by_operation.items()]
+    return listed(
+        (
+            f"{each.labels['operation']}: pickled",
+            f"{each.figures['pickled_ratio'].median:.2f}x at {each.labels['payload_bytes']} B",
+        )
+        for each in measurements
+        if "pickled_ratio" in each.figures
+    )

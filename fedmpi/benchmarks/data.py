@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedmpi.benchmarks.samples import Measurement, Report, figures_of
+from fedmpi.benchmarks.samples import Measurement, Report, figures_of, listed
 from fedmpi.case.schema import Case
 from fedmpi.client.federation import assemble, load
 from fedmpi.clock import Stopwatch
@@ -60,7 +60,7 @@ def measure(names: Sequence[str], source: DataSource, repetitions: int) -> Repor
         found, rows[name] = _measure(name, source, repetitions)
         measurements += found
     settings = {"datasets": list(names), "repetitions": repetitions, "warmup": 0}
-    statements = _statements(measurements) + [_rows_statement(*each) for each in rows.items()]
+    statements = listed(map(_statement, measurements)) + [_rows_statement(*each) for each in rows.items()]
     return Report("data", settings, measurements, {"rows": rows}, statements)
 
 
@@ -182,10 +182,6 @@ def peak_bytes() -> int:
     return int(line.split()[1]) * 1024
 
 
-def _statements(measurements: Sequence[Measurement]) -> list[str]:
-    by_dataset: dict[str, list[str]] = {}
-    for each in measurements:
-        seconds, peak = each.figures["wall_seconds"].median, each.figures["peak_bytes"].median
-        text = f"{each.labels['stage']} {seconds:.2f} s ({peak / 1e6:.0f} MB)"
-        by_dataset.setdefault(str(each.labels["dataset"]), []).append(text)
-    return [f"{dataset}: {', '.join(stages)}" for dataset, stages in by_dataset.items()]
+def _statement(found: Measurement) -> tuple[str, str]:
+    seconds, peak = (found.figures[name].median for name in ("wall_seconds", "peak_bytes"))
+    return f"{found.labels['dataset']}:", f"{found.labels['stage']} {seconds:.2f} s ({peak / 1e6:.0f} MB)"

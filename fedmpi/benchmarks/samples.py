@@ -142,6 +142,14 @@ def figures_of(rows: Sequence[Mapping[str, float]]) -> dict[str, Samples]:
     return {name: Samples.of(unit, (row[name] for row in rows)) for name, unit in units.items()}
 
 
+def listed(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each beginning, with all that goes on from it."""
+    found: dict[str, list[str]] = {}
+    for beginning, text in pairs:
+        found.setdefault(beginning, []).append(text)
+    return [f"{beginning} {', '.join(texts)}" for beginning, texts in found.items()]
+
+
 def ratios(above: Samples, below: Samples) -> Samples:
     """Return the ratio of each pair of repetitions."""
     return Samples.of("1", (a / b for a, b in zip(above.values, below.values, strict=True)))

@@ -1,14 +1,11 @@
-"""Whole runs as a user starts them: on several numbers of ranks in turn, and from the command to round 1."""
+"""Whole runs as a user starts them, on several numbers of ranks in turn."""
 
 from __future__ import annotations
 
-import resource
 import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,15 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.benchmarks.samples import Measurement, Report, Samples, Turns, figures_of, ratios
-from fedmpi.comm.interrupt import Stopped
+from fedmpi.benchmarks.samples import Measurement, Report, Turns, figures_of, ratios
+from fedmpi.comm.interrupt import raised
 from fedmpi.comm.launch import launcher, python
 from fedmpi.errors import RunFailed
-from fedmpi.store.reader import AttemptRecord, load_run
+from fedmpi.store.reader import load_run
 
 Float = npt.NDArray[np.float64]
 Told = Callable[[str], None]
-"""Told of every run or turn before it starts."""
+"""Told of every run before it starts."""
 
 _FASTEST = 10
 """Percent of the rounds that count as those in which the machine was left alone."""
@@ -73,7 +70,7 @@ def ranks_in_turn(command: Sequence[str], ranks: Sequence[int], turns: Turns, to
         told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}, {number} ranks")
         return _run(command, number)
 
-    with _ended_by_term():
+    with raised(signal.SIGTERM):  # as Ctrl-C, which also ends what was started and clears up
         found = turns.of({str(number): partial(one, number) for number in ranks})
     settings = {"command": list(command), "ranks": list(ranks), **vars(turns)}
     return summed_up({int(number): runs for number, runs in found.items()}, settings)
@@ -104,74 +101,23 @@ def summed_up(found: Mapping[int, Sequence[Run]], settings: Mapping[str, Any]) -
     return Report("ranks", settings, measurements, results, statements)
 
 
-@contextmanager
-def _ended_by_term() -> Iterator[None]:
-    """Have TERM end this process as Ctrl-C does, which also ends what it started and clears up."""
-
-    def stop(number: int, frame: object) -> None:
-        raise Stopped
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _run(command: Sequence[str], ranks: int) -> Run:
-    """Run once."""
-    attempt = attempt_of(command, ranks, "bench ranks")
+    """Run once, into a folder that is removed."""
+    starter = launcher(ranks, "bench ranks")
+    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
+        run(command, Path(folder), starter, f"bench ranks: on {ranks} ranks")
+        attempt = load_run(only_case(Path(folder))).attempts[-1]
     work = [attempt.phases.index(name) for name in ("train", "evaluate")]
     busy = attempt.measurements["phase_seconds"][1:, :, work].sum(axis=2).max(axis=1)
     seconds = attempt.measurements["round_seconds"][1:]
+    round_s, overhead_s = float(np.median(seconds)), float(np.median(seconds - busy))
     medians = {
-        "round_seconds": float(np.median(seconds)),
-        "overhead_seconds": float(np.median(seconds - busy)),
+        "round_seconds": round_s,
+        "overhead_seconds": overhead_s,
+        "overhead_share": overhead_s / round_s,
+        "server_cpu_seconds": float(np.median(attempt.measurements["cpu_seconds"][1:, 0])),
     }
-    medians["overhead_share"] = medians["overhead_seconds"] / medians["round_seconds"]
-    medians["server_cpu_seconds"] = float(np.median(attempt.measurements["cpu_seconds"][1:, 0]))
     return Run(medians, seconds)
-
-
-def start(command: Sequence[str], ranks: int, turns: Turns, told: Told) -> Report:
-    """Start a run of one round and a process that imports torch, in turn.
-
-    Returns
-    -------
-    Report
-        Per rank the CPU time before its first round, and what of it is not the import of torch.
-    """
-
-    def seconds(turn: int) -> list[float]:
-        """Return the CPU time of importing torch and of each rank before its first round."""
-        told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}")
-        torch = _import_of_torch()
-        places = attempt_of(command, ranks, "bench start").provenance["mpi"]["ranks"]
-        return [torch, *(place["cpu_seconds"] for place in places)]
-
-    torch, *starts = (
-        Samples.of("s", each) for each in zip(*turns.of({"start": seconds})["start"], strict=True)
-    )
-    measurements, results = [Measurement({"process": "import torch"}, {"cpu": torch})], {}
-    for rank, own in enumerate(starts):
-        beyond = Samples.of("s", (a - b for a, b in zip(own.values, torch.values, strict=True)))
-        measurements.append(Measurement({"process": f"rank {rank}"}, {"cpu": own, "beyond_torch": beyond}))
-        results[f"rank {rank}"] = beyond.median
-    settings = {"command": list(command), "ranks": ranks, **vars(turns)}
-    slowest = max(results.values())
-    statement = f"{slowest:.2f} s of CPU time from the command to the first round, beyond the import of torch"
-    return Report("start", settings, measurements, {"beyond_torch": results}, [statement])
-
-
-def _import_of_torch() -> float:
-    before = _children()
-    subprocess.run([sys.executable, "-c", "import torch"], check=True)
-    return _children() - before
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def command_of(
@@ -210,19 +156,3 @@ def only_case(folder: Path) -> Path:
     """Return the folder of a suite's one case."""
     (case,) = (path for path in folder.iterdir() if path.is_dir())
     return case
-
-
-def attempt_of(command: Sequence[str], ranks: int, name: str) -> AttemptRecord:
-    """Run the one case of a suite on some ranks into a folder that is removed; return what it recorded.
-
-    Raises
-    ------
-    BadInput
-        There is no mpiexec, or the ranks are too many for this machine.
-    RunFailed
-        The run ended with an error; `name` is whose run it was.
-    """
-    starter = launcher(ranks, name)
-    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
-        run(command, Path(folder), starter, f"{name}: on {ranks} ranks")
-        return load_run(only_case(Path(folder))).attempts[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,34 +63,6 @@ def train(
     from fedmpi.benchmarks.train import measure
 
     return show(measure(checked, case.source(), _world(), Turns(repetitions, warmup)), as_json)
-
-
-def cores(
-    case: Measured,
-    processes: Annotated[int | None, typer.Option(min=2)] = None,
-    repetitions: Repetitions = 15,
-    warmup: Warmup = 3,
-    as_json: Json = False,
-) -> int:
-    """Time the same rounds in one process alone and in several side by side: what more ranks can gain.
-
-    Parameters
-    ----------
-    processes
-        Processes side by side; default the cores there are.
-
-    Examples
-    --------
-    fedmpi bench cores
-    """
-    checked, available = case.choose(), launch.available_cores()
-    count = processes or max(available, 2)
-    if count > available:
-        raise BadInput(f"bench cores: {count} processes need as many cores, this one may use {available}")
-    show = measuring("cores", checked.case.threads)
-    from fedmpi.benchmarks.cores import measure
-
-    return show(measure(checked, case.source(), _world(), count, Turns(repetitions, warmup)), as_json)
 
 
 def sums(
@@ -274,51 +245,14 @@ def ranks(
     """
     if any(each.partition("=")[0] == "rounds" for each in case.set_ or []):
         raise BadInput("--set rounds: bench ranks has --rounds for it")
-    wanted = whole_numbers(numbers, "--ranks", 1, _most_ranks())
+    wanted = whole_numbers(numbers, "--ranks", 1, _RANKS_PER_CORE * launch.available_cores())
     if len(wanted) < 2:
         raise BadInput(f"--ranks {numbers}: give different numbers of ranks, two at least")
-    command, threads = _command(case, f"rounds={rounds}")
-    show = measuring("ranks", threads)
-    from fedmpi.benchmarks.whole_runs import ranks_in_turn
-
-    return show(ranks_in_turn(command, wanted, Turns(repetitions, warmup), told), as_json)
-
-
-def start(
-    case: Measured,
-    ranks: Annotated[int, typer.Option(min=1)] = 2,
-    repetitions: Repetitions = 7,
-    warmup: Warmup = 1,
-    as_json: Json = False,
-) -> int:
-    """Measure each rank's CPU time from the command to the first round, beside that of importing torch.
-
-    Parameters
-    ----------
-    ranks
-        MPI ranks of the run.
-
-    Examples
-    --------
-    fedmpi bench start --set algorithm=gcfl-plus
-    """
-    whole_numbers(str(ranks), "--ranks", 1, _most_ranks())
-    command, threads = _command(case, "rounds=1")
-    show = measuring("start", threads)
-    from fedmpi.benchmarks import whole_runs
-
-    return show(whole_runs.start(command, ranks, Turns(repetitions, warmup), told), as_json)
-
-
-def _most_ranks() -> int:
-    return _RANKS_PER_CORE * launch.available_cores()
-
-
-def _command(case: Measured, change: str) -> tuple[Sequence[str], int]:
-    """Return the run of a suite's one case, without ``--out``, and its threads."""
-    from fedmpi.benchmarks.whole_runs import command_of
+    change = f"rounds={rounds}"
+    show = measuring("ranks", case.choose(change).case.threads)
+    from fedmpi.benchmarks.whole_runs import command_of, ranks_in_turn
 
     changes = cases.changes(case.suite, [*(case.set_ or []), change])
     suite, offline = case.suite or cases.DEFAULT, bool(case.offline)
     command = command_of(suite, changes, mirror=case.mirror, data=case.data, offline=offline)
-    return command, case.choose(change).case.threads
+    return show(ranks_in_turn(command, wanted, Turns(repetitions, warmup), told), as_json)

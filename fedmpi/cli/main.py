@@ -32,7 +32,7 @@ _GROUPS = {
     ),
     "bench": (
         "Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
-        ("train", "cores", "comm", "record", "data", "peers", "sums", "ranks", "start", "secure", "gpu"),
+        ("train", "comm", "record", "data", "peers", "sums", "ranks", "secure", "gpu"),
     ),
     "jobs": (
         "A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",

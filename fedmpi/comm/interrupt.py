@@ -68,15 +68,15 @@ def _abort() -> None:
 
 
 @contextmanager
-def raised() -> Iterator[None]:
-    """Within, INT raises `Stopped`; where it is ignored, as in a background job, it stays so."""
-    previous = signal.getsignal(signal.SIGINT)
+def raised(number: int = signal.SIGINT) -> Iterator[None]:
+    """Within, a signal raises `Stopped`; where it is ignored, as INT in a background job, it stays so."""
+    previous = signal.getsignal(number)
     if previous is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _stop)
+        signal.signal(number, _stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        signal.signal(number, previous)
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:

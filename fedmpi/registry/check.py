@@ -291,9 +291,9 @@ def explain(kind: type[BaseModel], detail: ErrorDetails, key: str) -> str:
     known = [
         name for name in fields if name not in ("suite", "plugin") and not (kind is Case and name == "name")
     ]
-    from fedmpi.registry import key_hints  # it lists what this file checks
+    from fedmpi.registry import reference  # it lists what this file checks
 
-    hint = key_hints.hint(key) or closest(str(detail["loc"][-1]), known)
+    hint = reference.hint(key) or closest(str(detail["loc"][-1]), known)
     return f"unknown key{hint} (known: {', '.join(known)})"
 
 

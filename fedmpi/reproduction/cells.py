@@ -116,7 +116,7 @@ def _subtract(members: Sequence[Compared], rule: str) -> None:
         printed = each.published
         each.alike[rule] = alike
         each.differences[rule] = (
-            None if one is None else one.against(printed.value, printed.seeds, printed.deviation)
+            None if one is None else one.against(printed.number, printed.seeds, printed.deviation)
         )
 
 
@@ -127,7 +127,7 @@ def as_csv(found: Sequence[Compared]) -> str:
 
 def _paper_mean(each: Compared) -> str:
     published = each.published
-    return published.printed if math.isnan(published.value) else f"{published.value:.4f}"
+    return published.value if math.isnan(published.number) else f"{published.number:.4f}"
 
 
 def _verdict(rule: str, each: Compared) -> str:
@@ -159,8 +159,7 @@ _COLUMNS: tuple[Column[Compared], ...] = (
     *(Column(name, attrgetter(f"published.{name}")) for name in _PLACE),
     Column("paper_mean", _paper_mean),
     Column(
-        "paper_spread",
-        lambda each: None if each.published.spread is None else f"{each.published.spread:.3f}",
+        "paper_spread", lambda each: None if each.published.spread is None else f"{each.published.spread:.3f}"
     ),
     Column("ours_mean", _under(HEADLINE, lambda ours: f"{ours.mean:.4f}")),
     Column("ours_std", _under(HEADLINE, lambda ours: f"{ours.std:.4f}" if ours.freedom else None)),

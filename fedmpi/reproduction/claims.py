@@ -10,6 +10,7 @@ from fedmpi.analysis.rows import RULES
 from fedmpi.errors import BadInput
 from fedmpi.judging.estimates import Estimate
 from fedmpi.judging.judgement import NOT_RUN, Question
+from fedmpi.judging.spreads import Figure
 from fedmpi.reproduction import measures
 from fedmpi.reproduction.published import KINDS, MARGIN, REFERENCE, Claim, Published
 from fedmpi.reproduction.results import Cell
@@ -54,7 +55,7 @@ class Stated:
     def lead(self, metric: str = "") -> float:
         """Return by how much the printed figure of the claim's cases is better than the other one."""
         ours, other = self.pair(metric)
-        return self.claim.sign * (ours.value - other.value)
+        return self.claim.sign * (ours.number - other.number)
 
     @property
     def unpublished(self) -> str:
@@ -88,11 +89,23 @@ class Stated:
         return kind.printed or kind.measure.printed(self)
 
 
+@dataclass(frozen=True)
 class Lead:
-    """By how much a claim's cases score better than what they are measured against, paired."""
+    """By how much a claim's cases score better than what they are measured against, paired.
 
-    metric = ""
-    """Whose figures the paper prints; blank for the claim's."""
+    Attributes
+    ----------
+    metric : str
+        Whose figures the paper prints; blank for the claim's.
+    gains : callable or None
+        `least` or `improved` of `measures`: it is about this figure of gains over a third method.
+    times : int
+        The other method's gains count so many times.
+    """
+
+    metric: str = ""
+    gains: Figure | None = None
+    times: int = 1
 
     def published(self, stated: Stated) -> float:
         """Return the paper's figure."""
@@ -106,10 +119,12 @@ class Lead:
     def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
         ours, other = stated.pair(self.metric)
-        return f"{self.published(stated):+.4f} ({ours.printed} against {other.printed})"
+        return f"{self.published(stated):+.4f} ({ours.value} against {other.value})"
 
     def ours(self, stated: Stated, rule: str) -> Estimate | None:
         """Return our figure under a selection rule; None without runs."""
+        if self.gains:
+            return measures.gains_apart(stated.cells, RULES[rule], self.gains, self.times)
         claim, (ours, other) = stated.claim, stated.cells[:2]
         column = measures.column(ours, claim.metric, rule)
         found = measures.lead(ours, other, column, whole_runs=claim.score is not None)
@@ -120,22 +135,12 @@ class Lead:
         return ours.signed
 
 
-class LeastGain(Lead):
-    """By how much the smallest gain of a client is above another method's."""
-
-    metric = "min gain"
-
-    def ours(self, stated: Stated, rule: str) -> Estimate | None:
-        """Return our figure; None without runs."""
-        return measures.gains_apart(stated.cells, RULES[rule], measures.least)
-
-
 class Part(Lead):
     """By which part of self-train's average the method's is above it."""
 
     def published(self, stated: Stated) -> float:
         """Return the paper's figure."""
-        return stated.figure(stated.claim.cases, "average").value / self._alone(stated) - 1
+        return stated.figure(stated.claim.cases, "average").number / self._alone(stated) - 1
 
     def margin(self, stated: Stated) -> float:
         """Return what figures that are the same may differ by."""
@@ -159,28 +164,20 @@ class Part(Lead):
         ours = stated.figure(stated.claim.cases, "average")
         wanted = (ours.place, ours.column, REFERENCE, ours.metric)
         places = {(each.place, each.column, each.row, each.metric): each for each in stated.figures}
-        return places[wanted].value
+        return places[wanted].number
 
 
-@dataclass(frozen=True)
 class MoreImproved(Lead):
-    """The share of clients that gain less so many times another method's; a client is the margin."""
-
-    metric = "ratio"
-    times: int = 1
+    """The share of clients that gain beyond another method's; a client is the margin."""
 
     def margin(self, stated: Stated) -> float:
         """Return what figures that are the same may differ by."""
-        return stated.figure(stated.claim.cases, "ratio").margin
+        return stated.pair("ratio")[0].margin
 
     def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
-        ours, other = (round(each.value * (each.clients or 1)) for each in stated.pair("ratio"))
+        ours, other = (each.value.split("/")[0] for each in stated.pair("ratio"))
         return f"{ours} against {other} of {_clients(stated)}"
-
-    def ours(self, stated: Stated, rule: str) -> Estimate | None:
-        """Return our figure; None without runs."""
-        return measures.gains_apart(stated.cells, RULES[rule], measures.improved, self.times)
 
     def text(self, stated: Stated, ours: Estimate) -> str:
         """Return our figure as it is shown."""
@@ -194,16 +191,20 @@ class Improved(MoreImproved):
 
     def published(self, stated: Stated) -> float:
         """Return the paper's figure."""
-        return stated.figure(stated.claim.cases, "ratio").value
+        return stated.figure(stated.claim.cases, "ratio").number
+
+    def margin(self, stated: Stated) -> float:
+        """Return what figures that are the same may differ by."""
+        return stated.figure(stated.claim.cases, "ratio").margin
 
     def printed(self, stated: Stated) -> str:
         """Return what the paper prints about it."""
-        return stated.figure(stated.claim.cases, "ratio").printed
+        return stated.figure(stated.claim.cases, "ratio").value
 
     def ours(self, stated: Stated, rule: str) -> Estimate | None:
         """Return our figure; None without runs."""
-        ours, other = stated.cells[:2]
-        gains = measures.gains(ours, other, RULES[rule])
+        ours, alone = stated.cells[:2]
+        gains = measures.gains(ours, alone, RULES[rule])
         return None if gains is None else gains.improved
 
     def text(self, stated: Stated, ours: Estimate) -> str:
@@ -257,11 +258,13 @@ BY_KIND: Mapping[str, Kind] = {
     "alike": Kind("As good as each other", Lead(), over_none=True, around=True),
     "gain": Kind("Average gain over self-train, as a part of its accuracy", Part()),
     "improved": Kind("Clients that gain over self-train", Improved(), around=True),
-    "more": Kind("Clients improved beyond those of another method", MoreImproved()),
+    "more": Kind("Clients improved beyond those of another method", MoreImproved("ratio", measures.improved)),
     "twice": Kind(
-        "Clients improved beyond twice those of another method", MoreImproved(times=2), over_none=True
+        "Clients improved beyond twice those of another method",
+        MoreImproved("ratio", measures.improved, 2),
+        over_none=True,
     ),
-    "least": Kind("Smallest gain of a client, over another method's", LeastGain()),
+    "least": Kind("Smallest gain of a client, over another method's", Lead("min gain", measures.least)),
 }
 
 assert tuple(BY_KIND) == KINDS

@@ -8,17 +8,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
-from fedmpi.errors import BadInput
 from fedmpi.judging.estimates import FEWEST, Estimate, corrected
 from fedmpi.judging.judgement import NOT_RUN
 from fedmpi.reproduction import measures
-from fedmpi.reproduction.published import AS_PUBLISHED, BY_VALIDATION, HEADLINE, PAPERS, table
+from fedmpi.reproduction.published import AS_PUBLISHED, BY_VALIDATION, HEADLINE, PAPERS, fields_of, table
 from fedmpi.reproduction.results import Results
 from fedmpi.reproduction.studies import clean
 from fedmpi.reproduction.tables import page_table
@@ -49,6 +48,11 @@ class Comparison:
         What it is compared with; blank where `change` says it.
     change : str
         One of ``""``, ``"as published"``, ``"without twins"``.
+
+    Raises
+    ------
+    ValueError
+        It names neither what to compare with nor a change, or both.
     """
 
     question: str
@@ -58,6 +62,10 @@ class Comparison:
     over_suite: str
     over_cases: str
     change: str
+
+    def __post_init__(self) -> None:
+        if bool(self.change) == bool(self.over_suite):
+            raise ValueError(f"{self.comparison}: name what to compare with, or a change")
 
     def difference(self, results: Results, rule: str) -> Estimate | None:
         """Return by how much the score is higher, in its own unit; None without runs of both sides."""
@@ -88,15 +96,10 @@ def comparisons() -> list[Comparison]:
     Raises
     ------
     BadInput
-        The file cannot be read, or names a change that there is not.
+        The file cannot be read, or has a line that is no comparison.
     """
     path = locations.find(PAPERS[0].tables[0]).parents[1] / "lessons.csv"
-    columns = [field.name for field in fields(Comparison)]
-    found = [Comparison(**row) for _, row in table(path, columns, change=_CHANGES)]
-    for each in found:
-        if bool(each.change) == bool(each.over_suite):
-            raise BadInput(f"{path}: {each.comparison}: name what to compare with, or a change")
-    return found
+    return table(path, Comparison, fields_of(Comparison), change=_CHANGES)
 
 
 def sections(results: Results) -> list[dict[str, Any]]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fedmpi.analysis.rows import RULES
 from fedmpi.config import locations
@@ -47,16 +46,13 @@ DIVERGED = "diverge"
 SPREADS = ("average", "client", "")
 """What a printed +- is of: the figure between repetitions; each client's, as a mean over clients; nothing."""
 
-_FIGURES = (
-    *("paper", "table", "reading", "row", "column", "metric", "value", "spread", "spread_of", "seeds"),
-    *("unpublished", "suite", "cases", "lacks", "note"),
-)
 KINDS = ("lead", "behind", "level", "above", "alike", "gain", "improved", "more", "twice", "least")
 _OVER = ("more", "twice", "least")
 """Kinds that count clients, or their gains, over a third method."""
 
 SOURCES = ("text", "table", "equal work")
 
+Line = TypeVar("Line")
 
 MARGIN = 0.02
 """Accuracies that differ by less are the same; ratios, if by less than a client (docs/reproduction)."""
@@ -74,16 +70,12 @@ class Published:
     paper, table, reading, row, column, metric : str
         Where it stands; `metric` is one of `KNOWN`. `reading` names what sets its runs apart from the
         table's, where the paper's text can be read in another way; blank for the table's own.
-    printed : str
+    value : str
         As printed: an accuracy, a difference of accuracies, clients as ``14/30``, or ``diverge``.
-    value : float
-        The same as a number; of clients the share, NaN where training diverged.
     spread : float or None
         The printed +-.
     spread_of : str
         What that is of, one of `SPREADS`.
-    clients : int or None
-        Of a ratio.
     seeds : int
         Repetitions behind it.
     unpublished : str
@@ -93,6 +85,11 @@ class Published:
     lacks : str
         What there is not that it takes: data, or a kind of task.
     note : str
+
+    Raises
+    ------
+    ValueError
+        It is no figure.
     """
 
     paper: str
@@ -101,17 +98,36 @@ class Published:
     row: str
     column: str
     metric: str
-    printed: str
-    value: float
+    value: str
     spread: float | None
     spread_of: str
-    clients: int | None
     seeds: int
     unpublished: str
     suite: str
     cases: str
     lacks: str
     note: str
+
+    def __post_init__(self) -> None:
+        if not self.suite and not self.lacks:
+            raise ValueError("no suite: 'lacks' must say what it takes that there is not")
+        for name, number in (("value", self.number), ("spread", self.spread or 0.0)):
+            if not math.isfinite(number) and self.value != DIVERGED:
+                raise ValueError(f"{name} {number}: no number")
+        if self.seeds < 1:
+            raise ValueError(f"seeds {self.seeds}: at least 1")
+
+    @property
+    def clients(self) -> int | None:
+        """Of a ratio."""
+        return int(self.value.split("/")[1]) if self.metric == "ratio" else None
+
+    @cached_property
+    def number(self) -> float:
+        """What is printed as a number: of clients the share, NaN where training diverged."""
+        if self.clients:
+            return int(self.value.split("/")[0]) / self.clients
+        return math.nan if self.value == DIVERGED else float(self.value)
 
     @property
     def score(self) -> Metric | None:
@@ -122,7 +138,7 @@ class Published:
     def margin(self) -> float:
         """By how much figures that are the same may differ from it."""
         if self.score is not None and not self.score.bounded:
-            return RELATIVE_MARGIN * self.value
+            return RELATIVE_MARGIN * self.number
         return 1 / self.clients if self.clients else MARGIN
 
     @property
@@ -133,7 +149,7 @@ class Published:
     @property
     def shown(self) -> str:
         """What is printed, with the +- where it has one."""
-        return self.printed if self.spread is None else f"{self.printed} (±{self.spread})"
+        return self.value if self.spread is None else f"{self.value} (±{self.spread})"
 
     @property
     def place(self) -> str:
@@ -184,6 +200,11 @@ class Claim:
         A blank suite: no suite computes this reading.
     metric : str
         Of the first five kinds: what is compared, one of `KNOWN`; blank for the average.
+
+    Raises
+    ------
+    ValueError
+        It leaves out cases that its kind needs.
     """
 
     paper: str
@@ -198,6 +219,11 @@ class Claim:
     against: str
     over: str
 
+    def __post_init__(self) -> None:
+        for name in ("cases", "against", *(("over",) if self.kind in _OVER else ())):
+            if self.suite and not getattr(self, name):
+                raise ValueError(f"{self.claim}: a claim of kind {self.kind} needs {name}")
+
     @property
     def score(self) -> Metric | None:
         """The metric that it is about; None of averages and of clusters."""
@@ -210,82 +236,54 @@ class Claim:
 
 
 def read(path: Path) -> list[Published]:
-    """Read published figures.
+    """Read published figures; raises as `table` does."""
 
-    Raises
-    ------
-    BadInput
-        The file cannot be read, or a value in it; the message names the line.
-    """
-    found = []
-    for number, row in table(path, _FIGURES, metric=KNOWN, spread_of=SPREADS):
-        try:
-            found.append(_figure(row))
-        except ValueError as error:
-            raise BadInput(f"{path}: line {number}: {error}") from error
-    return found
+    def figure(spread: str, seeds: str, **others: Any) -> Published:
+        return Published(spread=float(spread) if spread else None, seeds=int(seeds), **others)
+
+    return table(path, figure, fields_of(Published), metric=KNOWN, spread_of=SPREADS)
 
 
 def read_claims(path: Path) -> list[Claim]:
-    """Read claims.
+    """Read claims; raises as `table` does."""
+    return table(path, Claim, fields_of(Claim), kind=KINDS, source=SOURCES, metric=("", *KNOWN))
+
+
+def fields_of(kind: type[Any]) -> list[str]:
+    """Return the names of a dataclass' fields."""
+    return [field.name for field in fields(kind)]
+
+
+def table(
+    path: Path, make: Callable[..., Line], columns: Sequence[str], **known: Sequence[str]
+) -> list[Line]:
+    """Return what is made of the rows of a file that travels with the suites.
 
     Raises
     ------
     BadInput
-        The file cannot be read, names a kind, a source or a metric that there is not, or leaves out cases
-        that a kind needs.
-    """
-    columns, words = [field.name for field in fields(Claim)], ("", *KNOWN)
-    rows = table(path, columns, kind=KINDS, source=SOURCES, metric=words)
-    claims = [Claim(**row) for _, row in rows]
-    for claim in claims:
-        for name in ("cases", "against", *(("over",) if claim.kind in _OVER else ())):
-            if claim.suite and not getattr(claim, name):
-                raise BadInput(f"{path}: {claim.claim}: a claim of kind {claim.kind} needs {name}")
-    return claims
-
-
-def _figure(row: dict[str, Any]) -> Published:
-    printed, clients = row.pop("value"), None
-    if not row["suite"] and not row["lacks"]:
-        raise ValueError("no suite: 'lacks' must say what it takes that there is not")
-    if row["metric"] == "ratio":
-        improved, clients = map(int, printed.split("/"))
-        value = improved / clients
-    else:
-        value = math.nan if printed == DIVERGED else _finite("value", printed)
-    if (seeds := int(row["seeds"])) < 1:
-        raise ValueError(f"seeds {seeds}: at least 1")
-    spread = _finite("spread", row["spread"]) if row["spread"] else None
-    read = {"printed": printed, "value": value, "spread": spread, "clients": clients, "seeds": seeds}
-    return Published(**row | read)
-
-
-def _finite(name: str, text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"{name} {text}: no number")
-    return value
-
-
-def table(path: Path, columns: Sequence[str], **known: Sequence[str]) -> list[tuple[int, dict[str, Any]]]:
-    """Return the rows of a file that travels with the suites, with the numbers of their lines.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read, has other columns, or in a column a word that is not among those known.
+        It cannot be read, has other columns, in a column a word that is not among those known, or a row that
+        nothing can be made of; the message names the line.
     """
 
     def check(found: tuple[str, ...]) -> None:
         if found != tuple(columns):
             raise BadInput(f"{path}: the columns must be {', '.join(columns)}")
 
-    rows = load_csv(path, check)
-    for (number, row), (name, words) in product(rows, known.items()):
-        if row[name] not in words:
-            there = ", ".join(filter(None, words))
-            raise BadInput(f"{path}: line {number}: {name} {row[name]}: there are {there}")
-    return rows
+    def made(row: Mapping[str, str]) -> Line:
+        for name, words in known.items():
+            if row[name] not in words:
+                there = ", ".join(filter(None, words))
+                raise ValueError(f"{name} {row[name]}: there are {there}")
+        return make(**row)
+
+    lines = []
+    for number, row in load_csv(path, check):
+        try:
+            lines.append(made(row))
+        except ValueError as error:
+            raise BadInput(f"{path}: line {number}: {error}") from error
+    return lines
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def changes_table(results: Results, suite: str, found: Sequence[Compared]) -> st
         column: sorted(set(rows).intersection(*(each[column] for each in changed.values() if column in each)))
         for column, rows in usual.items()
     }
-    lines: list[list[object]] = [["published", *(each.published.printed for each in members)]]
+    lines: list[list[object]] = [["published", *(each.published.value for each in members)]]
     lines.append(["seeds, of both sides", *(", ".join(map(str, seeds[column])) or None for column in usual)])
     for name, by_method in {"the table's settings": usual, **changed}.items():
         lines.append([name, *(_entry(by_method.get(column, {}), seeds[column]) for column in usual)])

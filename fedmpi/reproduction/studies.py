@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -79,14 +80,11 @@ def spread_table(cells: Sequence[Cell], figures: Sequence[Published], results: R
 
 def _pairs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell]]:
     """Yield each method with each baseline; of two self-trains the longer is the method."""
-    for ours in cells:
-        for other in cells:
-            alone = ours.key.algorithm == _ALONE
-            baseline = other.key.algorithm in _BASELINES and ours.key.dataset == other.key.dataset
-            longer = ours.key.rounds > other.key.rounds
-            same = ours.key.algorithm == other.key.algorithm
-            if baseline and (longer if same else not alone):
-                yield ours, other
+    for ours, other in product(cells, cells):
+        one, base = ours.key, other.key
+        is_method = one.rounds > base.rounds if one.algorithm == base.algorithm else one.algorithm != _ALONE
+        if is_method and base.algorithm in _BASELINES and one.dataset == base.dataset:
+            yield ours, other
 
 
 def _spreads(cell: Cell, column: str) -> str | None:

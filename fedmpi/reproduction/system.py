@@ -45,8 +45,10 @@ loading and evaluation included; FLOPs have a slip where no count gives what is 
 @cache
 def _cells() -> dict[tuple[str, str], Printed]:
     """Return the cells of all tables by dataset and model."""
-    rows = table(locations.find("fedgraphnn/table6").with_name("system.csv"), _COLUMNS)
-    return {(row["dataset"], row["model"]): row for _, row in rows}
+    rows: list[dict[str, str]] = table(
+        locations.find("fedgraphnn/table6").with_name("system.csv"), dict, _COLUMNS
+    )
+    return {(row["dataset"], row["model"]): row for row in rows}
 
 
 _WIDTHS = {"original": 8, "attributes": 8, "scalar8": 8, "onehot": ONE_HOT_WIDTH, "constant": 1}

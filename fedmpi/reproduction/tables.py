@@ -279,7 +279,7 @@ def _constant(members: Sequence[Compared]) -> str | None:
 
 def _cell(each: Compared, rules: Sequence[str]) -> str:
     published = each.published
-    printed = published.printed if math.isnan(published.value) else f"{published.value:.3f}"
+    printed = published.value if math.isnan(published.number) else f"{published.number:.3f}"
     ours = " / ".join(_marked(each, rule) for rule in rules) if each.cell.runs else "-"
     return f"{printed} → {ours}"
 

@@ -13,7 +13,7 @@ from pydantic import StringConstraints, TypeAdapter
 from fedmpi.metrics.metric import Metric
 from fedmpi.store import digests, old_schema, stored
 from fedmpi.store.plain import Damaged, Dataset, Tree
-from fedmpi.store.schema import Array, Field, measurement_fields, result_fields
+from fedmpi.store.schema import Array, Field
 from fedmpi.store.stored import Stored, Text
 
 SEALED = 3
@@ -21,8 +21,6 @@ SEALED = 3
 
 _EXTRA = TypeAdapter(stored.ExtraFields)
 _METRICS = TypeAdapter(stored.Metrics)
-_COUNT, _TEXT = ("i8", ()), ("S", ())
-_RESULTS, _MEASURED = "digests/results", "digests/measurements"
 
 
 class Header(Stored):
@@ -82,7 +80,7 @@ class Seals:
     def _dataset(self, group: str, name: str) -> Dataset:
         return self._tree.datasets[_path(group, name)]
 
-    def check_names(self, group: str, expected: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+    def check_names(self, group: str, expected: Mapping[str, Array]) -> None:
         """Refuse datasets that are missing, unknown, or of another type or size."""
         there = self._tree.below(group) if group else self._tree.datasets
         mine = {path: each for path, each in there.items() if group or not path.startswith(_FREE)}
@@ -152,54 +150,13 @@ def _path(group: str, name: str) -> str:
     return f"{group}/{name}" if group else name
 
 
-def check_types(
-    group: str, found: Mapping[str, Dataset], expected: Mapping[str, tuple[str, tuple[int, ...]]]
-) -> None:
+def check_types(group: str, found: Mapping[str, Dataset], expected: Mapping[str, Array]) -> None:
     """Refuse datasets of another type or size, before any of them is read."""
     for path, each in found.items():
-        dtype, shape = expected[path]
-        fits = each.dtype.kind in "SO" if dtype == "S" else each.dtype == np.dtype(dtype)
+        dtype, shape = expected[path].dtype, expected[path].shape
+        fits = each.dtype.kind in "SO" if dtype.kind == "S" else each.dtype == dtype
         if not fits or each.shape != shape:
             raise Damaged(
                 f"/{_path(group, path)} is of type {each.dtype} and shape {list(each.shape)}, "
-                f"expected {'text' if dtype == 'S' else np.dtype(dtype)} and {list(shape)}"
+                f"expected {'text' if dtype.kind == 'S' else dtype} and {list(shape)}"
             )
-
-
-def expected_in_file(
-    rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
-) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of every dataset of a file, but for partition and attempts."""
-    return {
-        "config": _TEXT,
-        "status": _TEXT,
-        "reason": _TEXT,
-        "rounds_completed": _COUNT,
-        "clients": ("S", (sizes["client"],)),
-        _RESULTS: (digests.DTYPE, (rounds,)),
-        "digests/rest": (digests.DTYPE, ()),
-        "digests/status_now_and_before": (digests.DTYPE, (2,)),
-        "digests/reason_now_and_before": (digests.DTYPE, (2,)),
-        **{
-            f"rounds/{name}": (field.dtype, (rounds, *field.shape(sizes)))
-            for name, field in result_fields(extra).items()
-        },
-    }
-
-
-def expected_in_attempt(
-    rounds: int, extra: tuple[Field, ...], sizes: Mapping[str, int]
-) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of every dataset of an attempt that has `rounds` rounds before it."""
-    return {
-        "provenance": _TEXT,
-        "ended": _TEXT,
-        "rounds_written": _COUNT,
-        _MEASURED: (digests.DTYPE, (rounds,)),
-        "digests/rest": (digests.DTYPE, ()),
-        "digests/ended_now_and_before": (digests.DTYPE, (2,)),
-        **{
-            name: (field.dtype, (rounds, *field.shape(sizes)))
-            for name, field in measurement_fields(extra).items()
-        },
-    }

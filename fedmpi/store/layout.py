@@ -28,8 +28,11 @@ from fedmpi.store.schema import (
     result_fields,
 )
 
-STATUS, REASON, STAMP = "S16", "S1024", "S32"
 REASON_BYTES = 1024
+_TEXT = np.array(b"", "S1")
+"""Where a text of any length belongs."""
+
+_COUNT = np.array(0, np.int64)
 _STRUCTURE_BYTES = 128 * 1024
 _FORMAT: Mapping[str, Any] = {"libver": ("v108", "v108"), "alignment_threshold": 1, "alignment_interval": 8}
 
@@ -44,12 +47,75 @@ def open_again(path: Path) -> h5py.File:
     return open_file(path, "r+", **_FORMAT)
 
 
+def in_file(rounds: int, extra: Sequence[Field], sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Return the datasets of a file, but for partition and attempts: types, sizes, and what is in a new one.
+
+    Parameters
+    ----------
+    rounds : int
+        Planned.
+    extra : sequence of Field
+        Fields beyond the schema's.
+    sizes : mapping of str to int
+        Length of each axis.
+
+    Returns
+    -------
+    dict of arrays
+        By path; they take no memory.
+    """
+    fields = _below("rounds/", result_fields(extra))
+    stored_texts = {"status": np.array(b"running", "S16"), "reason": np.array(b"", f"S{REASON_BYTES}")}
+    return {
+        "config": _TEXT,
+        "rounds_completed": _COUNT,
+        "clients": np.broadcast_to(_TEXT, sizes["client"]),
+        **_datasets("results", rounds, stored_texts, fields, sizes),
+    }
+
+
+def in_attempt(rounds: int, extra: Sequence[Field], sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Return the same of an attempt's group; it has a row for each of the rounds from its first one on."""
+    ended = {"ended": np.array(b"", "S32")}
+    return {
+        "provenance": _TEXT,
+        "rounds_written": _COUNT,
+        **_datasets("measurements", rounds, ended, measurement_fields(extra), sizes),
+    }
+
+
+def _below(place: str, fields: Mapping[str, Field]) -> dict[str, Field]:
+    return {f"{place}{name}": field for name, field in fields.items()}
+
+
+def _datasets(
+    rows: str,
+    rounds: int,
+    stored_texts: Mapping[str, Array],
+    fields: Mapping[str, Field],
+    sizes: Mapping[str, int],
+) -> dict[str, Array]:
+    """Return texts that change, fields, and digests: none of a round yet, of each text what it is and was."""
+    return {
+        **stored_texts,
+        f"digests/{rows}": np.broadcast_to(np.array(digests.BLANK, digests.DTYPE), rounds),
+        "digests/rest": np.array(digests.BLANK, digests.DTYPE),
+        **{
+            f"digests/{name}_now_and_before": np.full(2, digests.of_text(text.item()), digests.DTYPE)
+            for name, text in stored_texts.items()
+        },
+        **{
+            path: np.broadcast_to(field.blank(()), (rounds, *field.shape(sizes)))
+            for path, field in fields.items()
+        },
+    }
+
+
 def size_at_least(start: Start) -> int:
     """Return the bytes of the datasets of `lay_out`, and as much as HDF5's own structures may take."""
     sizes = axis_sizes(len(start.clients), partition=start.partition)
-    rows = sum(field.blank(field.shape(sizes)).nbytes for field in result_fields(start.extra).values())
-    arrays = sum(array.nbytes for array in start.partition.values())
-    return start.rounds * (rows + 8) + arrays + len(canonical_json(start.config)) + _STRUCTURE_BYTES
+    arrays = [*in_file(start.rounds, start.extra, sizes).values(), *start.partition.values()]
+    return sum(array.nbytes for array in arrays) + len(canonical_json(start.config)) + _STRUCTURE_BYTES
 
 
 def lay_out(file: h5py.File, start: Start) -> None:
@@ -65,51 +131,28 @@ def lay_out(file: h5py.File, start: Start) -> None:
         "metrics": json.dumps([metric.plain() for metric in start.metrics]),
     }
     _attributes(file, attributes)
-    config = canonical_json(start.config)
-    _value(file, "config", texts(config))
-    _value(file, "status", np.array(b"running", STATUS))
-    _value(file, "reason", np.array(b"", REASON))
-    _value(file, "rounds_completed", np.int64(0))
-    _add(file, Field("clients", ("client",), "O", meanings.TEXT, _NAMES, "result"), texts(start.clients))
-    partition = file.create_group("partition")
+    config, sizes = canonical_json(start.config), axis_sizes(len(start.clients), partition=start.partition)
+    arrays = {
+        **in_file(start.rounds, start.extra, sizes),
+        "config": texts(config),
+        "clients": texts(start.clients),
+        "digests/rest": _rest(rest_of_file(attributes, config, start.clients, start.partition)),
+    }
+    fields = {"clients": Field("clients", ("client",), "O", meanings.TEXT, _NAMES, "result")}
     for name, array in start.partition.items():
         unit, meaning = meanings.of_partition(name)
-        field = Field(name, (), array.dtype.str, unit, meaning, "result")
-        _add(partition, field, texts(array) if array.dtype.kind == "U" else array)
-    file.create_group("lives")
-    rounds = file.create_group("rounds")
-    sizes = axis_sizes(len(start.clients), partition=start.partition)
-    for field in result_fields(start.extra).values():
-        _add(rounds, field, field.blank((start.rounds, *field.shape(sizes))))
-    rest = digests.of_values(rest_of_file(attributes, config, start.clients, start.partition))
-    _digests(file, "results", start.rounds, rest, {"status": b"running", "reason": b""})
+        arrays[f"partition/{name}"] = texts(array) if array.dtype.kind == "U" else array
+        fields[f"partition/{name}"] = Field(name, (), array.dtype.str, unit, meaning, "result")
+    for group in ("partition", "lives"):
+        file.create_group(group)
+    _write(file, arrays, fields | _below("rounds/", result_fields(start.extra)), {})
 
 
 _NAMES = "names of the clients, in client order"
 
 
-def attempt_arrays(
-    attempt: Attempt, rounds: int, extra: Sequence[Field], sizes: Mapping[str, int]
-) -> list[tuple[Field, Array]]:
-    """Return each measurement field with its blank array.
-
-    Parameters
-    ----------
-    attempt : Attempt
-    rounds : int
-        Rounds of the run; the arrays have a row for each from the attempt's first one.
-    extra : sequence of Field
-        Fields beyond the schema's.
-    sizes : mapping of str to int
-        Length of each axis.
-    """
-    left = rounds - attempt.first_round
-    fields = measurement_fields(extra).values()
-    return [(field, field.blank((left, *field.shape(sizes)))) for field in fields]
-
-
 def lay_out_attempt(
-    file: h5py.File, number: int, attempt: Attempt, arrays: Sequence[tuple[Field, Array]]
+    file: h5py.File, number: int, attempt: Attempt, extra: Sequence[Field], arrays: Mapping[str, Array]
 ) -> None:
     """Write the group of an attempt.
 
@@ -119,8 +162,10 @@ def lay_out_attempt(
     number : int
         Of the attempt, from 0.
     attempt : Attempt
-    arrays : sequence of (Field, array)
-        What `attempt_arrays` returned.
+    extra : sequence of Field
+        Fields beyond the schema's.
+    arrays : mapping of str to array
+        What `in_attempt` returned.
     """
     group = file.create_group(f"lives/{number}")
     attributes = {
@@ -131,14 +176,10 @@ def lay_out_attempt(
     }
     _attributes(group, attributes)
     provenance = canonical_json(attempt.provenance)
-    _value(group, "provenance", texts(provenance))
-    _value(group, "rounds_written", np.int64(0))
-    _value(group, "ended", np.array(b"", STAMP))
-    for field, blank in arrays:
-        names = {"phase": PHASES, "collective": attempt.collectives}.get(field.axes[-1])
-        _add(group, field, blank, names)
-    rest = digests.of_values(rest_of_attempt(attributes, provenance))
-    _digests(group, "measurements", len(arrays[0][1]), rest, {"ended": b""})
+    rest = _rest(rest_of_attempt(attributes, provenance))
+    known = {"provenance": texts(provenance), "digests/rest": rest}
+    names = {"phase": PHASES, "collective": attempt.collectives}
+    _write(group, {**arrays, **known}, measurement_fields(extra), names)
 
 
 def rest_of_file(
@@ -164,13 +205,8 @@ def rest_of_attempt(attributes: Mapping[str, Any], provenance: str) -> dict[str,
     return {**attributes, "provenance": provenance}
 
 
-def _digests(group: h5py.Group, rows: str, rounds: int, rest: int, stored_texts: Mapping[str, bytes]) -> None:
-    """Write the digests of a file or an attempt: none of a round yet, of each text what it is and was."""
-    inner = group.create_group("digests")
-    _value(inner, rows, np.full(rounds, digests.BLANK, digests.DTYPE))
-    _value(inner, "rest", np.array(rest, digests.DTYPE))
-    for name, value in stored_texts.items():
-        _value(inner, f"{name}_now_and_before", np.full(2, digests.of_text(value), digests.DTYPE))
+def _rest(values: Mapping[str, Any]) -> Array:
+    return np.array(digests.of_values(values), digests.DTYPE)
 
 
 def _attributes(item: h5py.Group | h5py.Dataset, values: Mapping[str, Any]) -> None:
@@ -178,19 +214,21 @@ def _attributes(item: h5py.Group | h5py.Dataset, values: Mapping[str, Any]) -> N
         item.attrs[name] = texts(value) if isinstance(value, str | list | tuple) else value
 
 
-def _value(group: h5py.Group, name: str, value: Any) -> None:
-    """Write a single value with the attributes that explain it."""
-    unit, meaning = meanings.OTHERS[name]
-    _attributes(group.create_dataset(name, data=value), {"unit": unit, "meaning": meaning})
-
-
-def _add(group: h5py.Group, field: Field, values: Array, names: Sequence[str] | None = None) -> None:
-    """Write a dataset in full, so that its space is taken now, with the attributes that explain it."""
-    about: dict[str, Any] = {"unit": field.unit, "meaning": field.meaning, "kind": field.kind}
-    about |= {"better": field.better or "", "axes": field.axes}
-    if names is not None:
-        about[f"{field.axes[-1]}s"] = names
-    _attributes(group.create_dataset(field.name, data=values), about)
+def _write(
+    group: h5py.Group,
+    arrays: Mapping[str, Array],
+    fields: Mapping[str, Field],
+    names: Mapping[str, Sequence[str]],
+) -> None:
+    """Write datasets in full, so that their space is taken now, with the attributes that explain them."""
+    for path, values in arrays.items():
+        if field := fields.get(path):
+            about: dict[str, Any] = {"unit": field.unit, "meaning": field.meaning, "kind": field.kind}
+            about |= {"better": field.better or "", "axes": field.axes}
+            about |= {f"{axis}s": names[axis] for axis in field.axes[-1:] if axis in names}
+        else:
+            about = dict(zip(("unit", "meaning"), meanings.OTHERS[path.rpartition("/")[2]], strict=True))
+        _attributes(group.create_dataset(path, data=values), about)
 
 
 def texts(values: Any) -> Array:

@@ -175,18 +175,15 @@ class Decoder:
         if self._start is not None:
             raise ValueError("a second start")
         extra = tuple(item.field() for item in body.extra)
-        self._start = Start(
-            body.config,
-            tuple(body.clients),
-            body.rounds,
-            {name: item.array() for name, item in body.partition.items()},
-            extra,
+        partition = {name: item.array() for name, item in body.partition.items()}
+        about = (
             stored.metrics_of(body.metrics, extra),
             body.fedmpi_version,
             body.numerics_version,
             body.time,
         )
-        _check_pointers(self._start.partition)
+        self._start = Start(body.config, tuple(body.clients), body.rounds, partition, extra, *about)
+        _check_pointers(partition)
         return self._start
 
     def _begun(self) -> Start:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from fedmpi.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, METRICS, Metric
-from fedmpi.store.schema import Array, Field, held_out_losses, training_loss
+from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
+from fedmpi.store.schema import Field, held_out_losses, training_loss
 
 SAYS_METRICS = 4
 """The first schema whose records name their metrics, and hold no fields of other tasks."""
@@ -36,11 +36,3 @@ def blank_fields(metrics: tuple[Metric, ...]) -> set[str]:
         return set()
     blank = {field.name for field in _ACCURACIES}
     return blank if metrics[0].held_out else blank | {field.name for field in held_out_losses("nat")}
-
-
-def constants(metrics: tuple[Metric, ...], partition: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what one cluster for all graphs scores, where clusters are scored: newer records hold it."""
-    if metrics[0] is not CLUSTERING_ACCURACY or "class_counts" not in partition:
-        return {}
-    counts = partition["class_counts"].sum(axis=0)
-    return {f"constant_{CLUSTERING_ACCURACY.name}": counts.max(keepdims=True) / counts.sum()}

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY, Metric
 from fedmpi.store import events, lock, old_schema, runfile
-from fedmpi.store.checks import SEALED, AttemptHeader, Header, Seals, expected_in_attempt, expected_in_file
+from fedmpi.store.checks import SEALED, AttemptHeader, Header, Seals
 from fedmpi.store.hdf5 import open_file
-from fedmpi.store.layout import rest_of_attempt, rest_of_file
+from fedmpi.store.layout import in_attempt, in_file, rest_of_attempt, rest_of_file
 from fedmpi.store.plain import Damaged, Dataset, Tree, look_over
 from fedmpi.store.schema import SCHEMA_VERSION, STATUSES, Array, Field, axis_sizes, measurement_fields
 from fedmpi.store.stored import in_words, parse_object
@@ -193,7 +193,7 @@ def _read(folder: Path, tree: Tree) -> Run:
     partition = {name: _array(each) for name, each in tree.below("partition").items()}
     seals.check_rest("", rest_of_file(tree.groups[""], config, clients, partition))
     sizes = axis_sizes(len(clients), partition=partition)
-    seals.check_names("", expected_in_file(rounds, extra, sizes))
+    seals.check_names("", in_file(rounds, extra, sizes))
     completed = seals.whole_rounds("", "digests/results", data["rounds_completed"].integer())
     results = {name: each.read(completed) for name, each in tree.below("rounds").items()}
     seals.check_rounds("", "digests/results", 0, results)
@@ -201,7 +201,6 @@ def _read(folder: Path, tree: Tree) -> Run:
     if header.schema_version < old_schema.SAYS_METRICS:
         blank = old_schema.blank_fields(metrics)
         results = {name: values for name, values in results.items() if name not in blank}
-        partition |= old_schema.constants(metrics, partition)
     attempts = tuple(
         _attempt(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_attempts(tree))
     )
@@ -252,7 +251,7 @@ def _attempt(
     provenance = data["provenance"].text()
     seals.check_rest(group, rest_of_attempt(attributes, provenance))
     own = {**sizes, "rank": header.ranks, "collective": len(header.collectives)}
-    seals.check_names(group, expected_in_attempt(file.rounds - header.first_round, extra, own))
+    seals.check_names(group, in_attempt(file.rounds - header.first_round, extra, own))
     written = seals.whole_rounds(group, "digests/measurements", data["rounds_written"].integer())
     fields = measurement_fields(extra)
     measured = {name: data[name].read(written) for name in fields if name in data}

@@ -169,10 +169,7 @@ class RunRecord:
         self._shapes = {name: field.shape(sizes) for name, field in fields.items()}
 
     def write_round(
-        self,
-        index: int,
-        results: Mapping[str, npt.ArrayLike],
-        measurements: Mapping[str, npt.ArrayLike],
+        self, index: int, results: Mapping[str, npt.ArrayLike], measurements: Mapping[str, npt.ArrayLike]
     ) -> None:
         """Record one finished round.
 

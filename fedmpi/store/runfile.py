@@ -203,17 +203,19 @@ class RunFile:
 
     def reserve_attempt(self, attempt: Attempt) -> None:
         """Take the disk space that the attempt will need, or raise OSError with nothing changed."""
-        needed = sum(blank.nbytes for _, blank in self._attempt_arrays(attempt)) + _METADATA_BYTES
+        needed = sum(array.nbytes for array in self._attempt_arrays(attempt).values()) + _METADATA_BYTES
         needed += len(canonical_json(attempt.provenance))
         disk.reserve(self.path, self.path.stat().st_size + needed)
 
-    def _attempt_arrays(self, attempt: Attempt) -> list[tuple[Field, Array]]:
+    def _attempt_arrays(self, attempt: Attempt) -> dict[str, Array]:
         sizes = self._sizes(attempt.ranks, len(attempt.collectives))
-        return layout.attempt_arrays(attempt, int(self._file.attrs["rounds"]), self.extra, sizes)
+        left = int(self._file.attrs["rounds"]) - attempt.first_round
+        return layout.in_attempt(left, self.extra, sizes)
 
     def _add_attempt(self, attempt: Attempt) -> None:
         number = self.attempts
-        layout.lay_out_attempt(self._file, number, attempt, self._attempt_arrays(attempt))
+        arrays = self._attempt_arrays(attempt)
+        layout.lay_out_attempt(self._file, number, attempt, self.extra, arrays)
         self._set_status(Status("running", "", ""))
         self._file.flush()
         size = self._file.id.get_filesize()

@@ -82,66 +82,56 @@ class Field:
         return cast
 
 
-def _results(*rows: tuple[str, str, str, str, Better]) -> tuple[Field, ...]:
-    return tuple(Field(n, ("round", "client"), t, unit, text, "result", b) for n, t, unit, text, b in rows)
+def _result(name: str, dtype: str, unit: str, meaning: str, better: Better = None) -> Field:
+    return Field(name, ("round", "client"), dtype, unit, meaning, "result", better)
 
 
-RESULTS = _results(
-    ("participated", "u1", "1", "1 if the client trained in this round", None),
-    ("group", "i4", "1", "group (cluster) of the client after this round", None),
-    ("samples", "i8", "example", "training examples seen in this round, counted once per local epoch", None),
-    ("steps", "i4", "1", "optimizer steps of this round", None),
-    ("delta_norm", "f8", "1", "2-norm of the shared slice's update", None),
-    (
+RESULTS = (
+    _result("participated", "u1", "1", "1 if the client trained in this round"),
+    _result("group", "i4", "1", "group (cluster) of the client after this round"),
+    _result("samples", "i8", "example", "training examples seen in this round, counted once per local epoch"),
+    _result("steps", "i4", "1", "optimizer steps of this round"),
+    _result("delta_norm", "f8", "1", "2-norm of the shared slice's update"),
+    _result(
         "gradient_norm",
         "f8",
         "1",
         "2-norm of the shared slice's raw gradient of the objective in the last batch, "
         "before Adam, without weight decay and penalty",
-        None,
     ),
-    ("model_flops", "i8", "FLOP", "analytic training work of the model", "lower"),
-    ("evaluation_flops", "i8", "FLOP", "analytic evaluation work of the model", "lower"),
-    ("client_bytes_up", "i8", "B", "float32 shared parameters the client sends", "lower"),
-    ("client_bytes_down", "i8", "B", "float32 shared parameters the client gets", "lower"),
-    ("parameter_digest", "u8", "1", "hash of the client's whole parameter vector after the round", None),
+    _result("model_flops", "i8", "FLOP", "analytic training work of the model", "lower"),
+    _result("evaluation_flops", "i8", "FLOP", "analytic evaluation work of the model", "lower"),
+    _result("client_bytes_up", "i8", "B", "float32 shared parameters the client sends", "lower"),
+    _result("client_bytes_down", "i8", "B", "float32 shared parameters the client gets", "lower"),
+    _result("parameter_digest", "u8", "1", "hash of the client's whole parameter vector after the round"),
 )
 """What every run has by client; losses and scores are its task's."""
 
 
-CLIENT_ID = Field(
-    "client_id",
-    ("round", "client"),
-    "i8",
-    "1",
-    "number in the population of the client that had this place in the round",
-    "result",
+CLIENT_ID = _result(
+    "client_id", "i8", "1", "number in the population of the client that had this place in the round"
 )
 """What runs with a population record beside."""
 
-GENERATED_NODES = Field(
+GENERATED_NODES = _result(
     "generated_nodes",
-    ("round", "client"),
     "i8",
     "1",
     "nodes that the client generated before the first round and added to its part of the graph",
-    "result",
 )
 """What runs with mended parts record beside."""
 
 
 def training_loss(unit: str) -> Field:
     """Return the field of the training loss."""
-    return _results(("train_loss", "f8", unit, "running mean of the loss over the round's batches", "lower"))[
-        0
-    ]
+    return _result("train_loss", "f8", unit, "running mean of the loss over the round's batches", "lower")
 
 
 def held_out_losses(unit: str) -> tuple[Field, ...]:
     """Return the fields of the losses on held-out examples."""
-    return _results(
-        ("val_loss", "f8", unit, "validation loss of the new model", "lower"),
-        ("test_loss", "f8", unit, "test loss of the new model", "lower"),
+    return tuple(
+        _result(f"{part}_loss", "f8", unit, f"{name} loss of the new model", "lower")
+        for part, name in (("val", "validation"), ("test", "test"))
     )
 
 
@@ -190,15 +180,12 @@ SECURE_STEPS = {
 
 def secure_fields() -> tuple[Field, ...]:
     """Return the measurements that runs with a secure reduction have beside the others."""
-    seconds = [
-        _measured(f"{name}_seconds", "rank", "f8", "s", f"wall-clock time of {text}")
+    kinds = (("seconds", "f8", "s", "wall-clock time"), ("bytes", "i8", "B", "payload of the collectives"))
+    return tuple(
+        _measured(f"{name}_{ending}", "rank", dtype, unit, f"{what} of {text}")
+        for ending, dtype, unit, what in kinds
         for name, text in SECURE_STEPS.items()
-    ]
-    payload = [
-        _measured(f"{name}_bytes", "rank", "i8", "B", f"payload of the collectives of {text}")
-        for name, text in SECURE_STEPS.items()
-    ]
-    return (*seconds, *payload)
+    )
 
 
 def result_fields(extra: Iterable[Field] = ()) -> dict[str, Field]:

@@ -23,9 +23,8 @@ def pair(request, source, world):
     pair = Pair(choose("peers/networks", options), source, world)
     for client, peer in zip(pair.prepared.rounds.clients.values(), pair.peer.clients, strict=True):
         copy_parameters(client, peer.model)
-    pair.peer.server = {
-        name: value.clone() for name, value in pair.peer.clients[0].model.state_dict().items()
-    }
+    state = pair.peer.clients[0].model.state_dict()
+    pair.peer.server = {name: value.clone() for name, value in state.items()}
     return pair
 
 

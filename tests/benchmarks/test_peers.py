@@ -8,7 +8,6 @@ from torch_geometric.data import Batch as PygBatch
 from fedmpi.benchmarks.cases import choose
 from fedmpi.benchmarks.peers import Pair, compare_accuracies, compare_curves, compare_times, load_reference
 from fedmpi.benchmarks.samples import Turns
-from fedmpi.case.schema import Case
 from fedmpi.datasets.source import DataSource
 from fedmpi.graphs.batch import Batch
 from tests.benchmarks.conftest import copy_parameters
@@ -48,12 +47,9 @@ def test_constants_are_those_of_a_case(reference):
     case = choose("peers/fedavg", ["setting=proteins"]).case
     assert (case.model.hidden, case.model.layers) == (reference.HIDDEN, reference.LAYERS)
     assert (case.model.dropout, case.batch_size) == (reference.DROPOUT, reference.BATCH_SIZE)
-    assert (case.optimizer.lr, case.optimizer.weight_decay) == (
-        reference.LEARNING_RATE,
-        reference.WEIGHT_DECAY,
-    )
+    rates = (case.optimizer.lr, case.optimizer.weight_decay)
+    assert rates == (reference.LEARNING_RATE, reference.WEIGHT_DECAY)
     assert (case.share, case.local_epochs, case.optimizer.state) == ("conv", 1, "kept")
-    assert isinstance(case, Case)
 
 
 def test_the_peer_holds_the_same_graphs(pair):
@@ -65,10 +61,8 @@ def test_the_peer_holds_the_same_graphs(pair):
             own = Batch.of(ours)
             assert torch.equal(packed.y, own.labels)
             assert torch.equal(packed.x, own.x)
-            edges = [
-                {tuple(edge) for edge in index.T.tolist()} for index in (packed.edge_index, own.edge_index)
-            ]
-            assert edges[0] == edges[1]
+            theirs, mine = (set(map(tuple, each.edge_index.T.tolist())) for each in (packed, own))
+            assert theirs == mine
             assert packed.num_edges == own.topology.num_edges
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from fedmpi.benchmarks import secure_sum
-from fedmpi.benchmarks.complexity import fits
+from fedmpi.benchmarks.complexity import _QUANTITIES, fits
 from fedmpi.benchmarks.samples import Measurement, Samples
 from fedmpi.benchmarks.secure_sum import Setting, Sum
 from fedmpi.errors import RunFailed
@@ -54,14 +54,8 @@ def test_rings_have_fewer_neighbours_than_all_where_that_is_safe():
 def test_a_power_law_gives_its_exponents_and_the_formula_its_error():
     def point(clients, size):
         labels = {"protocol": "secagg", "parameters": size, "clients": clients, "neighbours": clients - 1}
-        seconds = 3e-9 * size * clients**2
-        figures = {
-            name: Samples.of("s", [seconds])
-            for name in (
-                *("client_offline_bytes", "offline_seconds", "client_upload_seconds"),
-                *("client_upload_bytes", "client_answer_bytes", "server_unmask_seconds"),
-            )
-        }
+        seconds, used = Samples.of("s", [3e-9 * size * clients**2]), (each.figures for each in _QUANTITIES)
+        figures = {name: seconds for names in used for name in names}
         return Measurement({**labels, "dropout": "10 %"}, figures)
 
     points = [point(clients, size) for clients in (8, 16, 32) for size in (1000, 10_000)]

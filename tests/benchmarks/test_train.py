@@ -8,16 +8,11 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.options import GinOptions
 
+SHARES = ("model_peak_share", "executed_peak_share", "bandwidth_share", "roofline_share")
 UNITS = {
-    "wall_seconds": "s",
-    "cpu_seconds": "s",
-    "model_rate": "GFLOP/s",
-    "executed_rate": "GFLOP/s",
-    "counted_bandwidth": "GB/s",
-    "model_peak_share": "1",
-    "executed_peak_share": "1",
-    "bandwidth_share": "1",
-    "roofline_share": "1",
+    **dict.fromkeys(("wall_seconds", "cpu_seconds"), "s"),
+    **dict.fromkeys(("model_rate", "executed_rate"), "GFLOP/s"),
+    **{"counted_bandwidth": "GB/s", **dict.fromkeys(SHARES, "1")},
 }
 
 
@@ -40,10 +35,8 @@ def test_both_phases_keep_every_round_of_every_figure(report):
 def test_rates_are_counted_work_over_measured_time(report):
     for each in report.measurements[:2]:
         work = report.results["model_gflop"][each.labels["phase"]]
-        for rate, seconds in zip(
-            each.figures["model_rate"].values, each.figures["wall_seconds"].values, strict=True
-        ):
-            assert rate * seconds == pytest.approx(work)
+        rates, seconds = (each.figures[name].values for name in ("model_rate", "wall_seconds"))
+        assert [a * b for a, b in zip(rates, seconds, strict=True)] == pytest.approx([work] * 2)
         share = each.figures["model_peak_share"].values[0] * report.results["square_gflops"]
         assert share == pytest.approx(each.figures["model_rate"].values[0])
 

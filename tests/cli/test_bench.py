@@ -51,11 +51,6 @@ def test_train_of_a_model_without_counted_bytes_has_rates_but_no_roofline(fedmpi
     assert not {"roofline_share", "bandwidth_share", "counted_bandwidth"} & set(train["figures"])
 
 
-def test_cores_measures_clients_in_groups(fedmpi):
-    done = fedmpi("bench", "cores", *TINY, "--set", "kernels=grouped", *COUNTS)
-    assert done.returncode == 0, done.stderr
-
-
 def test_comm_on_one_rank_has_nobody_to_send_to(fedmpi):
     report = as_json(fedmpi("bench", "comm", "--size", "10", "--size", "20", *COUNTS, "--json"))
     assert report["settings"]["sizes"] == [10, 20]
@@ -93,16 +88,6 @@ def test_ranks_as_json(fedmpi):
         )
     ]
     assert set(report["results"]) == {"gain", "gain_of_fastest"}
-
-
-def test_start_as_json(fedmpi):
-    options = ("--ranks", "2", "--repetitions", "1", "--warmup", "0")
-    report = as_json(fedmpi("bench", "start", *TINY, *options, "--json"))
-    torch, *ranks = (each["figures"] for each in report["measurements"])
-    assert len(ranks) == 2
-    for rank in ranks:
-        (own,), (beyond,) = rank["cpu"]["samples"], rank["beyond_torch"]["samples"]
-        assert own > 0 and beyond == own - torch["cpu"]["samples"][0]
 
 
 def test_a_run_that_fails_is_named(fedmpi, tmp_path):
@@ -188,7 +173,7 @@ def test_peers_accuracy(fedmpi, real_data):
         (["comm", "--size", "many"], "'--size'"),
         (["peers", "--settings", ""], '--settings: there is no "": give names with commas between them'),
         (["train", "micro/train", "--set", "setting=nci"], 'no such value; did you mean "nci1"?'),
-        (["start", *TINY, "--ranks", "5000"], "--ranks 5000: give whole numbers from 1 to"),
+        (["ranks", *TINY, "--ranks", "5000"], "--ranks 5000: give whole numbers from 1 to"),
         (["ranks", *TINY, "--ranks", "2"], "--ranks 2: give different numbers of ranks, two at least"),
         (["nothing"], "No such command 'nothing'; see fedmpi bench --help"),
     ],

@@ -39,20 +39,6 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("fedmpi.comm.interrupt", ["suites"]),
-        ("fedmpi.cli.settings", ["suites"]),
-        ("fedmpi.datasets.loading", ["run", "synthetic/quick", "--out", "runs"]),
-    ],
-)
-def test_ctrl_c_during_an_import_is_one_line(module, arguments, tmp_path):
-    code = IMPORTING.format(module=module, arguments=arguments)
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (75, "", "fedmpi: interrupted\n")
-
-
 LEAVING = """
 from fedmpi.comm.interrupt import leave
 from fedmpi.exits import exits_raised
@@ -64,6 +50,16 @@ with exits_raised():
 """
 
 
-def test_ctrl_c_is_no_exit_of_a_hook():
-    done = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, text=True)
+@pytest.mark.parametrize(
+    "code",
+    [
+        IMPORTING.format(module="fedmpi.comm.interrupt", arguments=["suites"]),
+        IMPORTING.format(module="fedmpi.cli.settings", arguments=["suites"]),
+        IMPORTING.format(module="fedmpi.datasets.loading", arguments=["run", "synthetic/quick"]),
+        LEAVING,
+    ],
+    ids=["at first", "of a command", "of a run", "no exit of a hook"],
+)
+def test_ctrl_c_during_an_import_and_in_a_hook_is_one_line(code, tmp_path):
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (75, "", "fedmpi: interrupted\n")

@@ -13,14 +13,9 @@ def looks(wait: float, expected: float) -> list[float]:
     return times
 
 
-def test_short_waits_are_looked_at_from_the_start():
-    assert nap(0.0, 0.0) == pytest.approx(50e-6)
-    assert nap(0.0, 0.002) == pytest.approx(0.96e-3)
-
-
-def test_half_of_what_is_left_is_slept_but_never_long():
-    assert nap(0.0, 0.05) == pytest.approx(0.024)
-    assert nap(0.0, 400.0) == 0.1
+def test_short_waits_are_looked_at_from_the_start_and_of_long_ones_half_is_slept():
+    for expected, asleep in ((0.0, 50e-6), (0.002, 0.96e-3), (0.05, 0.024), (400.0, 0.1)):
+        assert nap(0.0, expected) == pytest.approx(asleep)
 
 
 def test_looks_are_frequent_when_the_call_is_due_and_rarer_when_it_is_late():

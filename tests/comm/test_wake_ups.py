@@ -40,6 +40,21 @@ def receive(wake_ups):
         pass
 
 
+def wakes_later(wake_ups, seconds, happened=None):
+    """Have a rank wake rank 0 for its next call after some seconds; return the thread."""
+
+    def wake():
+        time.sleep(seconds)
+        if happened:
+            happened.set()
+        wake_ups.begin()
+        wake_ups.wake([0])
+
+    thread = threading.Thread(target=wake)
+    thread.start()
+    return thread
+
+
 class Request:
     """A call that is done once something has happened."""
 
@@ -79,15 +94,8 @@ def test_an_early_ring_counts_for_its_call_and_a_late_one_not_for_the_next():
 def test_a_rank_that_listens_sleeps_until_a_ring():
     first, second = connected(2)
     first.begin()
-
-    def wake():
-        time.sleep(0.2)
-        second.begin()
-        second.wake([0])
-
-    thread = threading.Thread(target=wake)
     start, used = time.perf_counter(), time.thread_time()
-    thread.start()
+    thread = wakes_later(second, 0.2)
     assert first.listen(60.0)
     assert time.thread_time() - used < 0.05
     assert 0.15 < time.perf_counter() - start < 30
@@ -180,15 +188,7 @@ def test_what_no_rank_has_sent_is_no_ring(message):
 def test_a_wait_looks_once_for_each_ring():
     first, second = connected(2)
     happened = threading.Event()
-
-    def send():
-        time.sleep(0.25)
-        happened.set()
-        second.begin()
-        second.wake([0])
-
-    thread = threading.Thread(target=send)
-    thread.start()
+    thread = wakes_later(second, 0.25, happened)
     request = Request(happened.is_set)
     Waits(first).sleep(request, "plan", partners=Partners([1], []), crowded=True)
     thread.join()

@@ -62,21 +62,19 @@ def test_each_mistake_in_a_plugin_is_one_line_that_names_the_file(plugin, text, 
         plugin(HEAD + text)
 
 
-def test_decisions_that_do_not_both_set_the_groups_go_together(plugin):
-    text = "decides = {'splits', 'weights', 'moves'}\n    def decide(self, server): pass\n"
-    plugin(HEAD + ODD + text + "    def weights(self, samples): return samples")
-    assert ALGORITHMS["odd"].decides == {"splits", "weights", "moves"}
-
-
-def test_own_methods_and_further_arguments_with_defaults_are_fine(plugin):
-    text = "def _updat(self): pass\n    def momentum(self): pass\n"
-    plugin(HEAD + ODD + text + "    def update(self, model, mean, *rest, decay=0.9): pass")
+@pytest.mark.parametrize(
+    "body",
+    [
+        # decisions that do not both set the groups
+        "decides = {'splits', 'weights', 'moves'}; def decide(self, server): pass; def weights(self, n): pass",
+        "def _updat(self): pass; def momentum(self): pass",
+        "def update(self, model, mean, *rest, decay=0.9): pass",
+        "@staticmethod; def update(model, mean, num_clients): return mean",
+    ],
+)
+def test_what_a_class_may_have(plugin, body):
+    plugin(HEAD + ODD + body.replace("; ", "\n    "))
     assert ALGORITHMS["odd"].__name__ == "Odd"
-
-
-def test_a_hook_may_be_a_static_method(plugin):
-    plugin(HEAD + ODD + "@staticmethod\n    def update(model, mean, num_clients): return mean")
-    assert ALGORITHMS["odd"].update(0, 1, 2) == 1
 
 
 def test_an_algorithm_cannot_end_the_process_when_it_is_checked(plugin, tmp_path):

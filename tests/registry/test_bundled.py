@@ -8,6 +8,7 @@ from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.registry.check import check_suite
 from fedmpi.store.schema import config_differences
+from tests.suites import cases
 
 
 @pytest.mark.parametrize("name", locations.bundled())
@@ -15,10 +16,6 @@ def test_every_bundled_suite_is_right(name):
     suite = read(locations.find(name))
     assert suite.name == name
     assert check_suite(suite)
-
-
-def cases(name):
-    return {item.case.name: item.case for item in check_suite(read(locations.find(name)))}
 
 
 def test_table_4_has_the_published_settings():
@@ -62,7 +59,5 @@ def test_the_ablation_switches_one_setting_at_a_time():
             reference = re.match(r"gcfl-plus|gcfl|fedavg|self-train-200", method)[0]
             before = table[f"seed42-{dataset}-{reference}"].config()
             after = ablation[f"seed42-{dataset}-{method}"].config()
-            assert (
-                config_differences(before, {**after, "suite": before["suite"], "name": before["name"]})
-                == lines
-            )
+            named = {"suite": before["suite"], "name": before["name"]}
+            assert config_differences(before, {**after, **named}) == lines

@@ -69,15 +69,21 @@ def test_neighbours_that_are_enough_or_all_are_taken(check, options):
     assert check("[case]\n" + options)
 
 
-def test_a_case_without_colluders_has_the_configuration_that_it_had(check):
-    (checked,) = check('[case]\nreduction = "secagg+"')
-    assert checked.case.config()["reduction"] == {
-        "name": "secagg+", "clip": 1.0, "threshold": 0.5, "neighbours": 40, "keys": "run",
-    }  # fmt: skip
-
-
 def built(**settings):
     return build("demo", CaseSettings("demo", settings)).case
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("exact", {"name": "exact", "clip": 1.0}),  # as when all had one table
+        ({"name": "float32"}, {"name": "float32", "clip": 1.0}),
+        ({"name": "fixed32", "clip": 0.5}, {"name": "fixed32", "clip": 0.5}),
+        ("secagg+", {"name": "secagg+", "clip": 1.0, "threshold": 0.5, "neighbours": 40, "keys": "run"}),
+    ],
+)
+def test_a_reduction_is_recorded_as_it_was(given, recorded):
+    assert built(reduction=given).config()["reduction"] == recorded
 
 
 @pytest.mark.parametrize(
@@ -85,13 +91,8 @@ def built(**settings):
     [{}, {"algorithm": "fedadam"}, {"algorithm": "fedprox"}, {"optimizer": "sgd"}, {"algorithm": "median"}],
 )
 def test_what_needs_no_client_again_fits_a_population(changed):
-    fitting = {
-        "dataset": "PROTEINS",
-        "partition": "population",
-        "optimizer": {"state": "reset"},
-        "share": "all",
-    }
-    assert built(**{**fitting, **changed}).partition.num_clients(1) == 100
+    fitting = {"dataset": "PROTEINS", "partition": "population", "share": "all"}
+    assert built(**{**fitting, "optimizer": {"state": "reset"}, **changed}).partition.num_clients(1) == 100
 
 
 def test_a_case_without_attack_and_privacy_is_recorded_as_it_was():

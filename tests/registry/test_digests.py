@@ -12,17 +12,6 @@ from fedmpi.store.reader import load_run
 ROOT = Path(__file__).parents[2]
 RUNS = sorted((ROOT / "results/reference/runs").rglob("run.h5"))
 
-REDUCTIONS = """
-[case]
-algorithm = "fedavg"
-[matrix]
-sums = [
-    { label = "exact", reduction = "exact" },
-    { label = "float32", reduction = { name = "float32" } },
-    { label = "fixed32", reduction = { name = "fixed32", clip = 0.5 } },
-]
-"""
-
 
 @pytest.mark.parametrize("record", RUNS, ids=lambda path: path.parent.name)
 def test_a_committed_record_has_the_digest_of_its_case(record):
@@ -36,13 +25,3 @@ def test_a_suites_cases_have_the_digests_of_the_committed_table():
     cases = [checked.case for checked in check_suite(read(ROOT / "bench/gcfl/table3.toml"))]
     assert {case.name: case.digest() for case in cases} == stored
     assert len(stored) == 105
-
-
-def test_a_reduction_is_recorded_as_it_was_when_all_had_one_table(tmp_path):
-    (tmp_path / "sums.toml").write_text(REDUCTIONS)
-    found = [checked.case.config()["reduction"] for checked in check_suite(read(tmp_path / "sums.toml"))]
-    assert found == [
-        {"name": "exact", "clip": 1.0},
-        {"name": "float32", "clip": 1.0},
-        {"name": "fixed32", "clip": 0.5},
-    ]

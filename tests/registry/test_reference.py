@@ -7,24 +7,16 @@ from fedmpi.errors import BadInput
 from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import build
 from fedmpi.registry.reference import axes, find
+from fedmpi.registry.reference import hint as hint_of
 
 NAMES = [(axis.name, entry) for axis in axes().values() for entry in axis.entries]
 """Those known before any test: plug-ins of other tests may stay known in their process."""
 
-SETTINGS = [
-    pytest.param(setting, id=f"{axis.name}-{entry.name}-{setting.key}")
-    for axis in axes().values()
-    for entry in axis.entries
-    for setting in entry.settings
-]
 
-
-def test_every_setting_has_a_meaning():
-    assert [param.id for param in SETTINGS if len(param.values[0].meaning.split()) < 2] == []
-
-
-def test_every_name_says_what_it_is():
+def test_every_name_and_every_setting_has_a_meaning():
     assert [(axis, each.name) for axis, each in NAMES if not each.meaning] == []
+    settings = [(axis, each.name, setting) for axis, each in NAMES for setting in each.settings]
+    assert [mark for *mark, setting in settings if len(setting.meaning.split()) < 2] == []
 
 
 def test_every_published_algorithm_names_its_paper():
@@ -40,14 +32,9 @@ def test_the_default_is_that_of_the_name():
     assert defaults["algorithm.sequence"] == case.algorithm.sequence == "delta"
 
 
-def test_a_name_stands_for_itself_on_every_axis():
-    assert [(axis.name, entries[0].name) for axis, entries in find("fedstar")] == [
-        ("model", "fedstar"),
-        ("algorithm", "fedstar"),
-    ]
-
-
-def test_a_dataset_stands_for_its_family():
+def test_a_name_stands_for_itself_on_every_axis_and_a_dataset_for_its_family():
+    found = [(axis.name, entries[0].name) for axis, entries in find("fedstar")]
+    assert found == [("model", "fedstar"), ("algorithm", "fedstar")]
     ((_, (entry,)),) = find("dataset", "PROTEINS")
     assert entry.name == "tu"
     assert find("PROTEINS") == find("dataset", "tu")
@@ -65,3 +52,20 @@ def test_unknown_names_are_refused_with_a_suggestion(arguments, message):
     with pytest.raises(BadInput) as refused:
         find(*arguments)
     assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        *((key, "; did you mean optimizer.lr or algorithm.lr?") for key in ("lr", "learning_rate")),
+        ("algorithm.mu", "; fedprox, moon have it"),
+        ("optimizer.learning_rate", "; did you mean optimizer.lr?"),
+        ("seeds", "; did you mean seed?"),
+        ("epochs", "; did you mean local_epochs?"),
+        ("algorithm.epochs", "; fedsage-plus has it"),
+        ("partition.alpha", "; dirichlet-label, dirichlet-quantity, fedgraphnn, population have it"),
+        *((key, "") for key in ("nonsense", "algorithm.nonsense")),
+    ],
+)
+def test_a_key_is_known_elsewhere(key, hint):
+    assert hint_of(key) == hint

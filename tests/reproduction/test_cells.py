@@ -16,12 +16,9 @@ CHUNKS = {"options": "partition=chunks"}
 
 def figure(row, metric, printed, method, spread=None, spread_of="client", unpublished=""):
     """Return a figure of a table's column PROTEINS (2); its ratios are of 2 clients."""
-    value = int(printed[0]) / 2 if metric == "ratio" else float(printed)
-    clients = 2 if metric == "ratio" else None
     cases = f"dataset=PROTEINS method={method}"
     place = ("P", "Table 3", "", row, "PROTEINS (2)", metric)
-    about = (spread, spread_of, clients, 5, unpublished)
-    return Published(*place, printed, value, *about, SUITE, cases, "", "")
+    return Published(*place, printed, spread, spread_of, 5, unpublished, SUITE, cases, "", "")
 
 
 ALONE = figure("self-train", "average", "0.60", "self-train-50", 0.05)

@@ -4,24 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from fedmpi.config import locations
 from fedmpi.errors import BadInput
-from fedmpi.reproduction.published import read, read_claims
+from fedmpi.reproduction.published import PAPERS, read, read_claims
 
 GROUPS = ("MOLECULES (1)", "BIOCHEM (2)", "MIX (3)")
-CLAIMS = {
-    paper: read_claims(locations.find(f"{paper}/{suite}").with_name("claims.csv"))
-    for paper, suite in (
-        ("gcfl", "table3"),
-        ("fclg", "table2"),
-        ("fedcch", "table1"),
-        ("fedgraphnn", "table2"),
-    )
-}
-FIGURES = {
-    paper: read(locations.find(f"{paper}/{suite}").with_name("published.csv"))
-    for paper, suite in (("gcfl", "table3"), ("fclg", "table2"), ("fedgraphnn", "table2"))
-}
+CLAIMS = {paper.name: paper.claims for paper in PAPERS}
+FIGURES = {paper.name: paper.figures for paper in PAPERS}
 HEAD = (
     "paper,table,reading,row,column,metric,value,spread,spread_of,seeds,unpublished,suite,cases,lacks,note\n"
 )
@@ -41,7 +29,7 @@ def written(tmp_path):
 
 def test_a_ratio_is_a_share(written):
     (found,) = read(written("P,T,,FedAvg,C,ratio,14/30,,,5,,s,dataset=D method=m,,"))
-    assert (found.printed, found.value, found.clients, found.spread) == ("14/30", 14 / 30, 30, None)
+    assert (found.value, found.number, found.clients, found.spread) == ("14/30", 14 / 30, 30, None)
     assert found.command == "fedmpi sweep s --set dataset=D --set method=m"
 
 
@@ -52,7 +40,7 @@ def test_a_ratio_is_a_share(written):
         ("best", "1", "", 5, "s", "metric best: there are average, min gain, ratio"),
         ("average", "nan", "", 5, "s", "value nan: no number"),
         ("average", "1", "inf", 5, "s", "spread inf: no number"),
-        ("average", "1e999", "", 5, "s", "value 1e999: no number"),
+        ("average", "1e999", "", 5, "s", "value inf: no number"),
         ("average", "1", "", 0, "s", "seeds 0: at least 1"),
         ("micro F1", "0.5", "", 1, "", "no suite: 'lacks' must say"),
     ],
@@ -88,7 +76,7 @@ def test_a_claim_is_of_a_known_kind(written, line, said):
 
 def test_what_has_no_suite_says_what_it_lacks(written):
     (found,) = read(written("P,T,,GAT,C,micro F1,diverge,,,1,,,,the data,"))
-    assert (found.lacks, found.command, math.isnan(found.value)) == ("the data", "", True)
+    assert (found.lacks, found.command, math.isnan(found.number)) == ("the data", "", True)
 
 
 def test_only_a_spread_of_the_average_is_its_deviation(written):
@@ -102,8 +90,8 @@ def test_a_reading_is_no_table_of_its_own(written):
 
 
 def test_figures_are_what_the_papers_print():
-    figures = FIGURES["fedgraphnn"] + FIGURES["gcfl"]
-    printed = {(each.row, each.column, each.metric): each.printed for each in figures}
+    figures = FIGURES["FedGraphNN"] + FIGURES["GCFL"]
+    printed = {(each.row, each.column, each.metric): each.value for each in figures}
     expected = {
         ("GraphSAGE (FedAvg)", "ESOL", "RMSE"): "1.1860",
         ("GCN (centralised)", "hERG", "RMSE"): "0.7257",
@@ -120,7 +108,7 @@ def test_figures_are_what_the_papers_print():
 
 def test_gcfls_text_says_what_its_tables_print():
     """13.27, 14.75, 7.29 and 7.81 % are relative gains; 10 and 14 more clients, and twice as many, are counts."""
-    printed = {(each.row, each.column, each.metric): each.value for each in FIGURES["gcfl"]}
+    printed = {(each.row, each.column, each.metric): each.number for each in FIGURES["GCFL"]}
     for row, gains in {"GCFL": (13.27, 7.29, 1.6, 0.6, 0.8), "GCFL+": (14.75, 7.81, 2.7, 2.6, 1.7)}.items():
         for column, gain in zip(("NCI1 (30)", "PROTEINS (10)", *GROUPS), gains, strict=True):
             part = printed[row, column, "average"] / printed["self-train", column, "average"] - 1
@@ -134,7 +122,7 @@ def test_gcfls_text_says_what_its_tables_print():
 
 
 def test_gcfls_leads_are_differences_of_cells_and_the_other_claims_its_text():
-    assert Counter((claim.kind, claim.source) for claim in CLAIMS["gcfl"]) == {
+    assert Counter((claim.kind, claim.source) for claim in CLAIMS["GCFL"]) == {
         ("lead", "table"): 6,
         ("lead", "text"): 3,
         **{("gain", source): 7 for source in ("text", "equal work")},
@@ -145,7 +133,7 @@ def test_gcfls_leads_are_differences_of_cells_and_the_other_claims_its_text():
 
 def test_fedcchs_claims_on_normalised_methods_stand_in_two_readings():
     readings = {}
-    for claim in CLAIMS["fedcch"]:
+    for claim in CLAIMS["FedCCH"]:
         if claim.reading != "no dropout":
             readings.setdefault((claim.kind, claim.claim), []).append(claim.reading)
     assert len(readings) == 68
@@ -162,9 +150,9 @@ def test_every_claim_says_where_it_stands_in_its_paper():
 
 
 def test_fclgs_leads_are_those_over_every_other_row_of_its_tables():
-    tables = [each for each in CLAIMS["fclg"] if (each.kind, each.source) == ("lead", "table")]
+    tables = [each for each in CLAIMS["FCLG"] if (each.kind, each.source) == ("lead", "table")]
     leads = {(each.suite, each.cases, each.against, each.metric) for each in tables}
-    figures = [each for each in FIGURES["fclg"] if not each.reading]
+    figures = [each for each in FIGURES["FCLG"] if not each.reading]
     own = {(each.suite, each.column): each.cases for each in figures if each.row == "FCLG"}
     others = [each for each in figures if each.row != "FCLG"]
     expected = {(each.suite, own[each.suite, each.column], each.cases, each.metric) for each in others}
@@ -172,20 +160,18 @@ def test_fclgs_leads_are_those_over_every_other_row_of_its_tables():
 
 
 def test_fedgraphnns_orderings_are_those_that_its_tables_print():
-    printed = {(each.suite, each.cases, each.metric): each for each in FIGURES["fedgraphnn"]}
-    claims = CLAIMS["fedgraphnn"]
-    assert Counter((claim.kind, claim.source) for claim in claims) == {
-        ("above", "table"): 102,
-        ("above", "text"): 5,
-    }
+    printed = {(each.suite, each.cases, each.metric): each for each in FIGURES["FedGraphNN"]}
+    claims = CLAIMS["FedGraphNN"]
+    kinds = Counter((claim.kind, claim.source) for claim in claims)
+    assert kinds == {("above", "table"): 102, ("above", "text"): 5}
     for claim in claims:
         better, worse = (printed[claim.suite, cases, claim.metric] for cases in (claim.cases, claim.against))
         assert claim.score is not None
-        assert claim.score.sign * better.value > claim.score.sign * worse.value, claim
+        assert claim.score.sign * better.number > claim.score.sign * worse.number, claim
 
 
 def test_gcfl_has_every_cell_of_its_tables():
-    assert Counter((each.table, each.metric) for each in FIGURES["gcfl"]) == {
+    assert Counter((each.table, each.metric) for each in FIGURES["GCFL"]) == {
         (table, metric): count
         for table in ("Table 3", "Table 4")
         for metric, count in (("average", 15), ("min gain", 12), ("ratio", 12))
@@ -194,7 +180,7 @@ def test_gcfl_has_every_cell_of_its_tables():
 
 def test_gcfl_min_gains_are_multiples_of_a_test_graph():
     # Five seeds: a client's mean moves in steps of 1 / (5 x its test graphs); all have between 9 and 600.
-    for each in FIGURES["gcfl"]:
+    for each in FIGURES["GCFL"]:
         if each.metric == "min gain":
-            steps = [round(each.value * 5 * graphs) / (5 * graphs) for graphs in range(9, 601)]
-            assert min(abs(each.value - step) for step in steps) < 0.5e-4, each
+            steps = [round(each.number * 5 * graphs) / (5 * graphs) for graphs in range(9, 601)]
+            assert min(abs(each.number - step) for step in steps) < 0.5e-4, each

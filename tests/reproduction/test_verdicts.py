@@ -134,9 +134,7 @@ def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(judged
     assert (found.seeds, str(found.judged[LAST])) == ("3, 3", "**depends on the reading**")
     ((_, table),) = verdict_tables([found], [LAST])
     headings, _, line = table.splitlines()
-    assert headings.endswith(
-        "| seeds | last round: one | verdict | last round: other | verdict | both together |"
-    )
+    assert headings.endswith("| last round: one | verdict | last round: other | verdict | both together |")
     assert line.endswith(
         "| +0.1000 ± 0.0025 | **confirmed** | -0.1000 ± 0.0025 | **refuted** | **depends on the reading** |"
     )
@@ -149,11 +147,7 @@ def test_two_readings_of_a_claim_stand_side_by_side_each_with_its_verdict(judged
     assert [(each.what, each.counts) for each in tallies] == [
         ("claims of the text", [0, 0, 1, 0]), ("claims read one", [1, 0, 0, 0]), ("claims read other", [0, 1, 0, 0]),
     ]  # fmt: skip
-    assert [each.named("confirmed") + each.named("refuted or not reached") for each in tallies] == [
-        [],
-        [],
-        [],
-    ]
+    assert not any(each.named("confirmed") + each.named("refuted or not reached") for each in tallies)
 
 
 def test_a_reading_that_no_suite_computes_is_not_run(judged):

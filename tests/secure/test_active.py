@@ -150,29 +150,23 @@ def test_an_honest_server_gets_the_mean(protocol, renewed):
     assert means(Server("", None), protocol, 2, renewed=renewed) == [[0.625] * 5] * 2
 
 
-def test_an_earlier_public_key_is_caught():
-    """Replayed in the next sum, where each sum has new keys."""
-    earlier = []
-
-    def replay(rows):
-        earlier.append(rows.copy())
-        rows[1] = earlier[0][1]
-
-    with pytest.raises(RankFailed, match="the public key of client 1"):
-        means(Server("public keys", replay), SecAgg(5, 0.7), 2, renewed=True)
-    assert len(earlier) == 2  # at the start, and for the first sum
-
-
 @pytest.mark.parametrize("protocol", [SecAgg(5, 0.7), LightSecAgg(5, 0.7, 0.5)])
-def test_earlier_signatures_are_caught(protocol):
+@pytest.mark.parametrize(
+    ("kind", "place", "renewed", "said"),
+    [
+        ("public keys", 1, True, "the public key of client 1"),  # in the next sum, each has new ones
+        ("signatures", slice(None), False, r"client \d did not sign"),
+    ],
+)
+def test_what_was_sent_earlier_is_caught(protocol, kind, place, renewed, said):
     earlier = []
 
     def replay(rows):
         earlier.append(rows.copy())
-        rows[:] = earlier[0]
+        rows[place] = earlier[0][place]
 
-    with pytest.raises(RankFailed, match=r"the server deviates from the protocol: client \d did not sign"):
-        means(Server("signatures", replay), protocol, 2)
+    with pytest.raises(RankFailed, match=f"the server deviates from the protocol: {said}"):
+        means(Server(kind, replay), protocol, 2, renewed=renewed)
     assert len(earlier) == 2
 
 

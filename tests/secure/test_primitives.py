@@ -13,18 +13,8 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB
 
-from fedmpi.secure import field, lightsecagg, neighbours, shamir
-from fedmpi.secure.keys import (
-    AgreementKey,
-    Purpose,
-    SigningKey,
-    Tampered,
-    expanded,
-    extracted,
-    seal,
-    unseal,
-    verify,
-)
+from fedmpi.secure import field, keys, lightsecagg, neighbours, shamir
+from fedmpi.secure.keys import AgreementKey, Purpose, SigningKey, Tampered, expanded, extracted, seal, unseal
 from fedmpi.secure.lightsecagg import Code
 from fedmpi.secure.masks import Stretcher
 from fedmpi.secure.roster import Roster
@@ -62,10 +52,8 @@ def test_derivation_is_hkdf_of_rfc_5869_appendix_a_3():
 
 def test_sealing_is_chacha20_poly1305_of_rfc_8439_section_2_8_2():
     key, nonce = bytes(range(0x80, 0xA0)), bytes.fromhex("070000004041424344454647")
-    text = (
-        b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
-        b"sunscreen would be it."
-    )
+    text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
+    text += b"sunscreen would be it."
     made = ChaCha20Poly1305(key).encrypt(nonce, text, bytes.fromhex("50515253c0c1c2c3c4c5c6c7"))
     assert made[:16].hex() == "d31a8d34648e60db7b86afbc53ef7ec2"
     assert made[-16:].hex() == "1ae10b594f09e26a7e902ecbd0600691"
@@ -85,9 +73,9 @@ def test_signatures_are_ed25519_of_rfc_8032_section_7_1():
         "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
         "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
     )
-    verify(public, signature, b"")
+    keys.verify(public, signature, b"")
     with pytest.raises(Tampered):
-        verify(public, signature, b"another list")
+        keys.verify(public, signature, b"another list")
 
 
 def test_the_cipher_of_masks_is_ctr_aes256_of_nist_sp_800_38a_appendix_f_5_5():
@@ -138,29 +126,19 @@ def test_secrets_come_back_from_any_shares():
 def test_fewer_shares_fit_every_secret():
     """With two shares of three, each possible secret belongs to exactly one polynomial."""
     prime, known = 13, {1: 4, 2: 9}
-    fitting = [
-        sum(
-            shamir.evaluate([secret, a, b], [1, 2], prime) == known
-            for a in range(prime)
-            for b in range(prime)
-        )
-        for secret in range(prime)
-    ]
-    assert fitting == [1] * prime
+    for secret in range(prime):
+        lines = ([secret, a, b] for a in range(prime) for b in range(prime))
+        assert sum(shamir.evaluate(each, [1, 2], prime) == known for each in lines) == 1
 
 
 @pytest.mark.parametrize("inner", [1, 64, 65, 200])
 def test_products_are_those_of_pythons_integers(inner):
     left = np.full((2, inner), field.PRIME - 1, np.uint32)
     left[1] = field.random_elements(inner)
-    right = np.stack(
-        [np.full(3, field.PRIME - 1, np.uint32), *(field.random_elements(3) for _ in range(inner - 1))]
-    )
-    wanted = [
-        [sum(int(a) * int(b) for a, b in zip(row, column, strict=True)) % field.PRIME for column in right.T]
-        for row in left
-    ]
-    assert field.product(left, right).tolist() == wanted
+    right = np.stack([field.random_elements(3) for _ in range(inner)])
+    right[0] = field.PRIME - 1
+    wanted = left.astype(object) @ right.astype(object) % field.PRIME
+    assert field.product(left, right).tolist() == wanted.tolist()
 
 
 def test_elements_are_uniform():
@@ -175,13 +153,13 @@ def test_lightsecagg_codes_a_mask_as_by_hand(monkeypatch):
     drawn = iter([[10, 20], [7, 5]])
     monkeypatch.setattr(lightsecagg, "random_elements", lambda size: np.array(next(drawn), np.uint32))
     roster = Roster(b"run", 1, 0, (0, 1, 2), neighbours.everybody([0, 1, 2]), 2)
-    keys = {number: AgreementKey() for number in range(3)}
-    public = {number: key.public for number, key in keys.items()}
-    coder = lightsecagg.Client(0, keys[0], public, roster, Code(2, 1, 2))
+    pairs = {number: AgreementKey() for number in range(3)}
+    public = {number: key.public for number, key in pairs.items()}
+    coder = lightsecagg.Client(0, pairs[0], public, roster, Code(2, 1, 2))
     sealed, _ = coder.offer()
 
     def opened(number):
-        key = keys[number].agreed(public[0], roster.purpose("pieces", 0, number))
+        key = pairs[number].agreed(public[0], roster.purpose("pieces", 0, number))
         return np.frombuffer(unseal(key, sealed[number], roster.purpose("pieces", 0, number)), np.uint32)
 
     assert coder._held[0].tolist() == [4 * 10 - 3 * 7, 4 * 20 - 3 * 5]
@@ -196,11 +174,7 @@ def test_a_ring_of_neighbours_is_regular_and_symmetric():
     near = neighbours.ring(neighbours.shuffled(range(20, 31)), 4)
     assert all(len(set(some)) == 4 and client not in some for client, some in near.items())
     assert all(client in near[other] for client, some in near.items() for other in some)
-
-
-def test_orders_differ_from_draw_to_draw():
-    draws = {tuple(neighbours.shuffled(range(12))) for _ in range(8)}
-    assert len(draws) > 1
+    assert len({tuple(neighbours.shuffled(range(12))) for _ in range(8)}) > 1  # each draw is another order
 
 
 def test_the_least_degree_holds_its_own_bounds():
@@ -218,10 +192,7 @@ def test_the_least_degree_holds_its_own_bounds():
     assert 1000 * exposed <= 2.0**-40
     assert 1000 * stuck <= 2.0**-30
     assert 20 < found.neighbours < 60
-
-
-def test_small_groups_have_no_safe_degree():
-    assert neighbours.least_degree(20, 0.33, 0.3) is None
+    assert neighbours.least_degree(20, 0.33, 0.3) is None  # small groups have none
 
 
 def test_survivors_of_a_ring_in_two_parts_share_no_masks():

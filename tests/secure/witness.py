@@ -18,21 +18,8 @@ from fedmpi.comm.reductions import Fixed32  # noqa: E402
 from fedmpi.secure import lightsecagg, secagg, shamir  # noqa: E402
 from fedmpi.secure.keys import AgreementKey, SigningKey  # noqa: E402
 
-SEEN: dict[str, list] = {
-    name: []
-    for name in (
-        "deltas",
-        "words",
-        "private",
-        "agreed",
-        "own",
-        "vault",
-        "split",
-        "masks",
-        "pieces",
-        "parties",
-    )
-}
+KINDS = ["deltas", "words", "private", "agreed", "own", "vault", "split", "masks", "pieces", "parties"]
+SEEN: dict[str, list] = {name: [] for name in KINDS}
 NOW: dict[str, object] = {}
 
 

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -98,7 +96,12 @@ def finished_run(begun_run):
 
 
 @pytest.fixture
-def reference_run():
-    """A record of schema 2, before digests."""
-    root = Path(__file__).parents[2]
-    return root / "results/reference/runs/gcfl/table3/seed10-PROTEINS-gcfl-plus/run.h5"
+def case(tmp_path, finished_run):
+    """Return the folder of a whole run."""
+    return finished_run(tmp_path / "case")
+
+
+@pytest.fixture
+def whole(tmp_path, finished_run):
+    """Return the folder of another one, which nothing happens to."""
+    return finished_run(tmp_path / "whole")

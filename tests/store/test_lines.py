@@ -8,6 +8,7 @@ import pytest
 from fedmpi.errors import BadInput
 from fedmpi.store import lines
 from fedmpi.store.chain import Chain
+from fedmpi.store.events import EventLog
 from fedmpi.store.lines import read
 from fedmpi.store.rebuild import rebuild
 from fedmpi.store.tail import Tail
@@ -17,9 +18,9 @@ FLIPS = 400
 
 
 @pytest.fixture
-def log(tmp_path, finished_run):
+def log(case):
     """The log of a whole run: start, attempt, six rounds, status."""
-    return finished_run(tmp_path / "case") / "events.jsonl"
+    return case / "events.jsonl"
 
 
 def bodies(log):
@@ -50,10 +51,7 @@ def test_lines_carry_number_and_digest(log):
         (lambda all: all[:4] + all[5:], "line 5 says that it is line 6: lines are missing, doubled or moved"),
         (lambda all: all[:5] + all[4:], "line 6 says that it is line 5: lines are missing, doubled or moved"),
         (lambda all: [*all[:4], all[5], all[4], *all[6:]], "line 5 says that it is line 6"),
-        (
-            lambda all: [*all[:4], all[4].replace(b"0.2", b"0.3", 1), *all[5:]],
-            r"line 5 is not the one that was written \(its digest does not fit\)",
-        ),
+        (lambda all: [*all[:4], all[4].replace(b"0.2", b"0.3", 1), *all[5:]], "line 5 is not the one that"),
         (lambda all: all[1:], "line 1 says that it is line 2"),
         (lambda all: [*all[:3], b'{"event": "round"}\n', *all[4:]], "line 4 is not an event of a fedmpi run"),
         (lambda all: [b'{"event": "round"\n', *all[1:]], "line 1 is not an event of a fedmpi run"),
@@ -118,7 +116,7 @@ def _in_measurements(name, value):
         (0, _set(clients=[]), "start.clients: List should have at least 1 item"),
         (0, _set(partition={"a": 5}), "start.partition.a: Input should be a valid dictionary"),
         (0, _set(partition={"test_ptr": {"dtype": "<i8", "shape": [1], "data": [-1]}}), "test_ptr"),
-        (0, _set(schema_version=2), "written in schema 2, this fedmpi writes 4"),
+        (0, _set(schema_version=2), "written in schema 2, this fedmpi writes 4: only `report` reads it"),
     ],
 )
 def test_what_no_run_says_is_refused_whatever_its_digest(log, number, change, words):
@@ -159,20 +157,24 @@ def test_events_come_in_the_order_of_a_run(log, order, words):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        b"[" * 100_000,
-        b'{"event": "start", "rounds": ' + b"9" * 5000 + b"}",
-        b"null",
-        b'{"event": NaN}',
-        b"\xff\xfe",
-        b"",
-    ],
+    [b"[" * 100_000, b'{"rounds": ' + b"9" * 5000 + b"}", b"null", b'{"event": NaN}', b"\xff\xfe", b""],
 )
 def test_any_bytes_are_refused_in_one_line(log, text):
     log.write_bytes(text + b"\n")
     with pytest.raises(BadInput, match="line 1 is not an event of a fedmpi run") as refused:
         read(log)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 500
+
+
+def test_a_last_line_cut_off_is_left_out_and_then_cut_away(log):
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-20])
+    assert len(read(log)) == 8
+    EventLog(log).close()
+    assert log.read_bytes() == whole[: whole[:-20].rindex(b"\n") + 1]
+    log.write_bytes(b"")
+    with pytest.raises(BadInput, match="no event of a fedmpi run in it"):
+        read(log)
 
 
 def test_a_line_without_end_is_not_read_into_memory(log, monkeypatch):

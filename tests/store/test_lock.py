@@ -98,11 +98,6 @@ def test_a_pid_that_was_given_to_another_process_is_stale(tmp_path):
     assert state(tmp_path) == "stale"
 
 
-def test_a_lock_that_is_just_being_written_counts_as_live(tmp_path):
-    (tmp_path / "lock").touch()
-    assert state(tmp_path) == "live"
-
-
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="cannot write there"), FolderLock(tmp_path / "file" / "case"):

@@ -67,36 +67,33 @@ def test_a_whole_folder_removed(running, make_rows):
         record.write_round(2, *make_rows(2))
 
 
-def test_a_damaged_log_is_made_again_from_the_record(tmp_path, finished_run):
-    whole, folder = finished_run(tmp_path / "whole"), finished_run(tmp_path / "case")
-    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "events.jsonl").write_bytes(b"".join(lines[:3] + lines[4:]))
-    assert repair(folder) == "events.jsonl was rebuilt from run.h5, 6 rounds"
-    assert len((folder / "events.jsonl.damaged").read_bytes().splitlines()) == 8
-    assert repair(folder) == "run.h5 was rebuilt from the event log, 6 rounds"
-    assert differences(whole, folder) == []
-    assert load_run(folder).attempts[0].provenance == {"host": "nowhere"}
+def test_a_damaged_log_is_made_again_from_the_record(whole, case):
+    lines = (case / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (case / "events.jsonl").write_bytes(b"".join(lines[:3] + lines[4:]))
+    assert repair(case) == "events.jsonl was rebuilt from run.h5, 6 rounds"
+    assert len((case / "events.jsonl.damaged").read_bytes().splitlines()) == 8
+    assert repair(case) == "run.h5 was rebuilt from the event log, 6 rounds"
+    assert differences(whole, case) == []
+    assert load_run(case).attempts[0].provenance == {"host": "nowhere"}
 
 
-def test_where_both_are_damaged_the_run_goes_back_to_what_is_whole(tmp_path, finished_run):
-    whole, folder = finished_run(tmp_path / "whole"), finished_run(tmp_path / "case")
-    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "events.jsonl").write_bytes(b"".join(lines[:5] + lines[6:]))
-    (folder / "run.h5").write_bytes((folder / "run.h5").read_bytes()[:-5000])
-    assert repair(folder) == (
+def test_where_both_are_damaged_the_run_goes_back_to_what_is_whole(whole, case):
+    lines = (case / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (case / "events.jsonl").write_bytes(b"".join(lines[:5] + lines[6:]))
+    (case / "run.h5").write_bytes((case / "run.h5").read_bytes()[:-5000])
+    assert repair(case) == (
         "both files were damaged and went back to 3 of 6 rounds; --resume computes the others again"
     )
-    run = load_run(folder)
+    run = load_run(case)
     assert (run.status, run.rounds_completed) == ("stale", 3)
     assert (run.results["parameter_digest"] == load_run(whole).results["parameter_digest"][:3]).all()
 
 
-def test_nothing_can_be_recovered_from_nothing(tmp_path, finished_run):
-    folder = finished_run(tmp_path / "case")
+def test_nothing_can_be_recovered_from_nothing(case):
     for name in ("events.jsonl", "run.h5"):
-        (folder / name).write_bytes(b"garbage\n")
+        (case / name).write_bytes(b"garbage\n")
     with refused(match="nothing can be recovered"):
-        repair(folder)
+        repair(case)
 
 
 def test_a_record_that_may_not_be_written_is_not_continued(running, monkeypatch):

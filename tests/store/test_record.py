@@ -14,8 +14,8 @@ from fedmpi.store.schema import Field, config_digest
 COLLECTIVES = ("Bcast", "Gatherv", "Reduce")
 
 
-def test_every_bit_comes_back(tmp_path, finished_run):
-    run = load_run(finished_run(tmp_path / "case"))
+def test_every_bit_comes_back(case):
+    run = load_run(case)
     assert (run.status, run.reason, run.rounds, run.rounds_completed) == ("complete", "", 6, 6)
     assert run.clients == ("alpha", "beta")
     assert run.config == {"algorithm": "fedavg", "seed": 7}
@@ -29,8 +29,8 @@ def test_every_bit_comes_back(tmp_path, finished_run):
     assert run.partition["alpha/train"].tolist() == [3, 1, 2]
 
 
-def test_an_attempt_keeps_its_measurements_and_names(tmp_path, finished_run):
-    (attempt,) = load_run(finished_run(tmp_path / "case")).attempts
+def test_an_attempt_keeps_its_measurements_and_names(case):
+    (attempt,) = load_run(case).attempts
     assert (attempt.first_round, attempt.rounds_written, attempt.ranks) == (0, 6, 3)
     assert attempt.phases == ("train", "evaluate", "wait", "communicate", "server", "record")
     assert attempt.collectives == COLLECTIVES
@@ -41,8 +41,8 @@ def test_an_attempt_keeps_its_measurements_and_names(tmp_path, finished_run):
     assert attempt.started and attempt.ended
 
 
-def test_events_hold_every_number_as_strict_json(tmp_path, finished_run):
-    lines = (finished_run(tmp_path / "case") / "events.jsonl").read_text().splitlines()
+def test_events_hold_every_number_as_strict_json(case):
+    lines = (case / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
     assert [event["event"] for event in events] == ["start", "life", *["round"] * 6, "status"]
     assert events[2]["results"]["val_loss"] == [None, "inf"]
@@ -50,10 +50,9 @@ def test_events_hold_every_number_as_strict_json(tmp_path, finished_run):
     assert events[2]["results"]["parameter_digest"] == [18446744073709551615, 9223372036854775808]
 
 
-def test_a_record_is_never_overwritten(tmp_path, finished_run, new_record):
-    finished_run(tmp_path / "case")
+def test_a_record_is_never_overwritten(case, new_record):
     with pytest.raises(BadInput, match="holds a run already; use --resume"):
-        new_record(tmp_path / "case")
+        new_record(case)
 
 
 def test_a_second_attempt_may_repeat_rounds_that_come_out_the_same(tmp_path, begun_run, make_rows):
@@ -70,15 +69,14 @@ def test_a_second_attempt_may_repeat_rounds_that_come_out_the_same(tmp_path, beg
     assert run.rounds_completed == 4
 
 
-def test_a_repeated_round_that_differs_in_one_bit_is_refused(tmp_path, finished_run, make_rows):
-    folder = finished_run(tmp_path / "case")
-    with RunRecord.reopen(folder) as record:
+def test_a_repeated_round_that_differs_in_one_bit_is_refused(case, make_rows):
+    with RunRecord.reopen(case) as record:
         record.begin_attempt(2, 3, COLLECTIVES, {})
         results, measurements = make_rows(2)
         results["test_accuracy"][1] = np.nextafter(1 / 3, 1)
         with pytest.raises(RunFailed, match=r"round 3, client 1 \(beta\): test_accuracy .* other processor"):
             record.write_round(2, results, measurements)
-    assert load_run(folder).results["test_accuracy"][2, 1] == 1 / 3
+    assert load_run(case).results["test_accuracy"][2, 1] == 1 / 3
 
 
 def test_a_gap_is_refused(tmp_path, new_record):
@@ -104,30 +102,33 @@ def test_extra_fields_are_recorded_and_survive_a_rebuild(tmp_path, new_record, m
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "a number", "behind the log"])
-def test_reopening_heals_the_file_from_the_log(tmp_path, finished_run, damage, caplog):
-    whole, folder = finished_run(tmp_path / "whole"), finished_run(tmp_path / "case")
+def test_reopening_heals_the_file_from_the_log(whole, case, damage, caplog):
     if damage == "missing":
-        (folder / "run.h5").unlink()
+        (case / "run.h5").unlink()
     elif damage == "truncated":
-        content = (folder / "run.h5").read_bytes()
-        (folder / "run.h5").write_bytes(content[: len(content) // 2])
+        content = (case / "run.h5").read_bytes()
+        (case / "run.h5").write_bytes(content[: len(content) // 2])
     elif damage == "a number":
-        with h5py.File(folder / "run.h5", "r+") as file:
+        with h5py.File(case / "run.h5", "r+") as file:
             file["rounds/test_accuracy"][3, 1] = 0.99
     else:
-        lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-        (folder / "run.h5").unlink()
-        (folder / "events.jsonl").write_bytes(b"".join(lines[:5]))
-        RunRecord.reopen(folder).close()
-        (folder / "events.jsonl").write_bytes(b"".join(lines))
-        assert load_run(folder).rounds_completed == 3
+        lines = (case / "events.jsonl").read_bytes().splitlines(keepends=True)
+        (case / "run.h5").unlink()
+        (case / "events.jsonl").write_bytes(b"".join(lines[:5]))
+        RunRecord.reopen(case).close()
+        (case / "events.jsonl").write_bytes(b"".join(lines))
+        assert load_run(case).rounds_completed == 3
         caplog.clear()
-    with caplog.at_level(logging.WARNING), RunRecord.reopen(folder) as record:
+    with caplog.at_level(logging.WARNING), RunRecord.reopen(case) as record:
         assert record.rounds_completed == 6
-        rebuilt = f"{folder}/run.h5 was rebuilt from events.jsonl: 6 rounds"
+        rebuilt = f"{case}/run.h5 was rebuilt from events.jsonl: 6 rounds"
         assert record.notice == (None if damage == "behind the log" else rebuilt)
-    assert differences(whole, folder) == []
-    assert (folder / "run.h5.damaged").exists() == (damage in ("truncated", "a number"))
+    assert differences(whole, case) == []
+    before, after = (load_run(folder).attempts[0].measurements for folder in (whole, case))
+    assert {name: rows.tobytes() for name, rows in after.items()} == {
+        name: rows.tobytes() for name, rows in before.items()
+    }
+    assert (case / "run.h5.damaged").exists() == (damage in ("truncated", "a number"))
 
 
 def test_a_status_and_its_reason(tmp_path, new_record):

@@ -17,12 +17,12 @@ from tests.refusals import refused
 
 
 @pytest.fixture
-def case(tmp_path, finished_run):
+def case(tmp_path, case):
     """A whole run, and beside it a file of the reader's own."""
     with h5py.File(tmp_path / "mine.h5", "w") as file:
         file["accuracy"] = np.full((6, 2), 0.5)
     (tmp_path / "mine.raw").write_bytes(np.full((6, 2), 0.5).tobytes())
-    return finished_run(tmp_path / "case")
+    return case
 
 
 NAME = "test_accuracy"
@@ -56,10 +56,7 @@ PLACE = "/rounds/test_accuracy"
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            put(h5py.ExternalLink("../mine.h5", "accuracy")),
-            " is a link to another file, and no link is followed",
-        ),
+        (put(h5py.ExternalLink("../mine.h5", "accuracy")), " is a link to another file, and no link"),
         (put(h5py.SoftLink("/rounds/val_accuracy")), " is a soft link, and no link is followed"),
         (put(np.zeros((6, 3))), r" is of type float64 and shape \[6, 3\], expected float64 and"),
         (put(np.zeros((6, 2), "f4")), " is of type float32"),
@@ -120,14 +117,12 @@ def test_a_link_in_the_place_of_the_record_is_not_followed(tmp_path, case):
     assert load_run(tmp_path / "link").status == "complete"  # the folder may be one
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_a_log_that_is_no_plain_file_is_not_opened(tmp_path, case, kind):
+@pytest.mark.parametrize(
+    ("put_there", "what"), [(lambda log: log.symlink_to("../mine.jsonl"), "a link"), (os.mkfifo, "no plain")]
+)
+def test_a_log_that_is_no_plain_file_is_not_opened(tmp_path, case, put_there, what):
     os.replace(case / "events.jsonl", tmp_path / "mine.jsonl")
-    if kind == "link":
-        (case / "events.jsonl").symlink_to(tmp_path / "mine.jsonl")
-    else:
-        os.mkfifo(case / "events.jsonl")
-    what = "a link" if kind == "link" else "no plain"
+    put_there(case / "events.jsonl")
     with pytest.raises(BadInput, match=rf"cannot read it \(it is {what}"):
         RunRecord.reopen(case)
 
