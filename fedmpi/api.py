@@ -11,13 +11,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedmpi.analysis.comparison.compare import Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
-from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import read_side, split
 from fedmpi.analysis.frames import Frames, load
 from fedmpi.comm.launch import launcher, python
@@ -136,15 +134,10 @@ def compare(
         left_out += found.left_out
         for case in found.cases:
             names = {"other": side.label, "dataset": case.dataset, "algorithm": case.algorithm}
-            rows += [{**names, **_row(ratio)} for ratio in case.ratios]
+            rows += [{**names, **ratio.record()} for ratio in case.ratios]
     if not rows:
         raise BadInput("; ".join(left_out) or "compare: there is nothing to compare")
     return pandas.DataFrame(rows)
-
-
-def _row(ratio: Ratio) -> dict[str, Any]:
-    values = {name: value for name, value in asdict(ratio).items() if name not in ("merit", "flagged")}
-    return {"figure": ratio.merit.name, "better": ratio.merit.better, **values, "verdict": ratio.verdict}
 
 
 def _written(suite: Mapping[str, Any], folder: Path) -> Path:

@@ -9,7 +9,6 @@ Nothing is trained. Rows whose settings are those of no case of their suite stay
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 
@@ -44,9 +43,7 @@ def main(path: Path) -> None:
                 score = known[place].of(metric, row["client"])
                 if score is not None:
                     row[column], filled = str(score), filled + 1
-    text = io.StringIO(newline="")
-    rows.write(found, text)
-    disk.write_whole(path, text.getvalue().encode())
+    disk.write_whole(path, rows.text(found).encode())
     sys.stdout.write(f"{path}: {filled} of {sum(len(blank) for _, blank in lacking)} blank cells filled\n")
 
 

@@ -39,8 +39,7 @@ def main(path: Path, *new: Path) -> None:
     found = rows.read(path)
     for each in new:
         found = added(found, rows.read(each))
-    with path.open("w", newline="") as stream:
-        rows.write(found, stream)
+    path.write_text(rows.text(found))
 
 
 main(*map(Path, sys.argv[1:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,8 @@ class Configured(Protocol):
         """Its settings."""
 
 
-RecordT = TypeVar("RecordT")
-"""A run, or what is kept of one: both have a folder, clients and a headline."""
+RecordT = TypeVar("RecordT", bound=Run)
+"""A run, or what is kept of one."""
 ConfiguredT = TypeVar("ConfiguredT", bound=Configured)
 Item = TypeVar("Item")
 Mark = TypeVar("Mark")
@@ -88,15 +88,20 @@ class Cell(Generic[RecordT]):
     @property
     def clients(self) -> tuple[str, ...]:
         """The clients' names, the same for every seed."""
-        return cast(tuple[str, ...], self.first.clients)
+        return self.first.clients
 
     @property
     def metric(self) -> Metric:
         """The headline of the runs."""
-        return cast(Metric, self.first.headline)
+        return self.first.headline
 
     @property
-    def first(self) -> Any:
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics of the first run, the headline first."""
+        return self.first.metrics
+
+    @property
+    def first(self) -> RecordT:
         """The run of the first seed."""
         return next(iter(self.runs.values()))
 

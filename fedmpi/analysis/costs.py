@@ -33,6 +33,7 @@ def figures(run: Run) -> dict[str, float]:
     """Return what a run cost by name."""
     cost, executed = by_round(run), _total(run, "executed_flops")
     slowest = by_name(run, "phase_seconds", lambda seconds: seconds.max(axis=1, initial=0.0).sum(axis=0))
+    slowest_in_steps = by_step(run, "seconds", lambda rows: rows.max(axis=1, initial=0.0).sum())
     of_ranks = by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=(0, 1)))
     work = math.nan if is_together(run.config) else float(cost.model_flops.sum())
     busy = sum(of_ranks.get(name, 0.0) for name in _BUSY) or math.nan
@@ -52,23 +53,27 @@ def figures(run: Run) -> dict[str, float]:
         "collective_megabytes": _total(run, "collective_bytes") / 1e6,
         "peak_host_gigabytes": float(max(peaks, default=math.nan)) / 1e9,
         "virtual_seconds": float(cost.virtual_seconds.sum()),
-        **{f"{name}_seconds": seconds for name, (seconds, _) in secure_steps(run).items()},
-        **{f"{name}_megabytes": sent / 1e6 for name, (_, sent) in secure_steps(run).items()},
+        **{f"{name}_seconds": seconds for name, seconds in slowest_in_steps.items()},
+        **{f"{name}_megabytes": sent / 1e6 for name, sent in by_step(run, "bytes", np.sum).items()},
         **energy(run),
     }
 
 
-def secure_steps(run: Run) -> dict[str, tuple[float, float]]:
-    """Return seconds and bytes of secure sums by step; empty for a run without.
+def by_step(run: Run, unit: str, take: Callable[[Array], float]) -> dict[str, float]:
+    """Return sums over attempts by step of secure sums; empty for a run without.
 
-    Seconds are those of the slowest rank of each round, summed over rounds; bytes are of all ranks.
+    Parameters
+    ----------
+    unit : str
+        "seconds" or "bytes".
+    take : callable
+        Returns what counts of an attempt's kept rounds [rounds, ranks].
     """
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, float] = {}
     for name in SECURE_STEPS:
-        for attempt, kept in _with(run, f"{name}_seconds"):
-            seconds, sent = (attempt.measurements[f"{name}_{unit}"][kept] for unit in ("seconds", "bytes"))
-            slowest, before = float(seconds.max(axis=1, initial=0.0).sum()), found.get(name, (0.0, 0.0))
-            found[name] = (before[0] + slowest, before[1] + float(sent.sum()))
+        for attempt, kept in _with(run, f"{name}_{unit}"):
+            value = float(take(attempt.measurements[f"{name}_{unit}"][kept]))
+            found[name] = found.get(name, 0.0) + value
     return found
 
 

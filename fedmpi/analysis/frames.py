@@ -175,17 +175,11 @@ def _joined(runs: Iterable[Run], columns: Callable[[Run], Columns]) -> DataFrame
     """Return the frames of all runs below each other; the names are categories, which take a byte a row."""
     import pandas
 
-    identities = [_identity(run) for run in runs]
-    frames = [pandas.DataFrame(columns(run)) for run in runs]
-    joined = pandas.concat(frames, ignore_index=True)
-    sizes = [len(frame) for frame in frames]
-    for place, name in enumerate(_IDENTITY):
-        values = [identity[name] for identity in identities]
-        known = list(dict.fromkeys(values))
-        codes = np.repeat([known.index(value) for value in values], sizes)
-        column = np.repeat(values, sizes) if name == "seed" else pandas.Categorical.from_codes(codes, known)
-        joined.insert(place, name, column)
-    return joined
+    joined = pandas.concat(
+        [pandas.DataFrame(columns(run)).assign(**_identity(run)) for run in runs], ignore_index=True
+    )
+    own = joined.columns.drop(list(_IDENTITY))
+    return joined[[*_IDENTITY, *own]].astype(dict.fromkeys(_IDENTITY[:3], "category"))
 
 
 def _rounds(run: Run) -> Columns:

@@ -99,6 +99,11 @@ def reference_among(names: Sequence[str], wanted: str | None) -> str:
     return next(asked, "fedavg" if "fedavg" in names else names[0])
 
 
+def joined(names: Sequence[str]) -> str:
+    """Return names with commas and an "and"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def unsupervised_name(objective: str, algorithm: str) -> str:
     """Return an unsupervised method's name as FCLG's tables write it: InfoGraph-FedProx, FCLG."""
     name = _OBJECTIVES.get(objective, objective)

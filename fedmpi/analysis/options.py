@@ -16,10 +16,8 @@ from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import AXES
 
 _IN_OTHER_COLUMNS = {"suite", "name", "seed", "rounds", "dataset.name", "algorithm.name", "partition.seed"}
-_HOW = {
-    *("kernels", "group_size", "device", "threads"),
-    *("checkpoint_seconds", "link.megabits", "link.latency_ms"),
-}
+_HOW = {"kernels", "group_size", "device", "threads"}
+_HOW |= {"checkpoint_seconds", "link.megabits", "link.latency_ms"}
 """How a result is computed, not what."""
 
 

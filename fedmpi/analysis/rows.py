@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -143,11 +143,6 @@ def text(rows: Iterable[Mapping[str, Any]]) -> str:
     return csv_of((*COLUMNS, *further), cells)
 
 
-def write(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
-    """Write the text of rows."""
-    stream.write(text(rows))
-
-
 def as_read(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return rows as `read` returns what `write` made of them."""
     blank = dict.fromkeys(COLUMNS, "")
@@ -176,23 +171,18 @@ def read(path: Path) -> list[dict[str, str]]:
         The file cannot be read, has other columns, or a row that is cut or has text in place of a number.
     """
     found = load_csv(path, partial(_refuse_other_columns, path))
-    return [_checked(row, f"{path}, line {line}") for line, row in found]
+    for line, row in found:
+        for name, cell in row.items():
+            if name not in _TEXTS and not _fits(name, cell):
+                place = f"{path}, line {line}"
+                raise BadInput(f"{place}: {name} = {short(cell)}; the file is damaged, make it again")
+    return [{name: _as_written(cell) for name, cell in row.items()} for _, row in found]
 
 
 def _refuse_other_columns(path: Path, names: tuple[str, ...]) -> None:
     whole = names[: len(COLUMNS)] == COLUMNS and len(set(names)) == len(names)
     if not whole or not all(name.isidentifier() for name in names[len(COLUMNS) :]):
         raise BadInput(f"{path}: not a file of `fedmpi report --csv`: its columns differ")
-
-
-def _checked(row: Mapping[Any, Any], place: str) -> dict[str, str]:
-    """Return a row with all columns, its text as it was before `write`; raise BadInput if it is damaged."""
-    if None in row or None in row.values():
-        raise BadInput(f"{place}: not as many cells as columns; the file is damaged, make it again")
-    for name, cell in row.items():
-        if name not in _TEXTS and not _fits(name, cell):
-            raise BadInput(f"{place}: {name} = {short(cell)}; the file is damaged, make it again")
-    return {name: _as_written(cell) for name, cell in row.items()}
 
 
 def _fits(name: str, cell: str) -> bool:

@@ -196,11 +196,11 @@ def by_task(run: Run) -> dict[str, Float]:
 def task_rows(run: Run) -> list[dict[str, Any]]:
     """Return all metrics of each label column in the last evaluated round; nothing where there are none."""
     last = last_evaluated(run)
-    columns = {} if last is None else {name: scores[last] for name, scores in by_task(run).items()}
-    return [
-        {"task": task, **{name: float(scores[place]) for name, scores in columns.items()}}
-        for place, task in enumerate(task_names(run))
-    ]
+    rows: list[dict[str, Any]] = [{"task": task} for task in task_names(run)]
+    for name, scores in by_task(run).items() if last is not None else ():
+        for row, score in zip(rows, scores[last].tolist(), strict=True):
+            row[name] = score
+    return rows
 
 
 def last_evaluated(run: Run) -> int | None:

@@ -70,22 +70,19 @@ class _Stored(dict[str, Any]):
     """A table of a stored configuration; a setting that it lacks is an error of the record."""
 
     def __init__(self, table: dict[str, Any], folder: Path, prefix: str = "") -> None:
-        super().__init__(
-            {
-                key: _Stored(value, folder, f"{prefix}{key}.") if isinstance(value, dict) else value
-                for key, value in table.items()
-            }
-        )
+        super().__init__(table)
         self._folder, self._prefix = folder, prefix
+        for key, value in table.items():
+            if isinstance(value, dict):
+                self[key] = _Stored(value, folder, f"{prefix}{key}.")
 
     def __or__(self, other: Mapping[str, Any]) -> _Stored:  # type: ignore[override]
         """Return the table with other values; what it lacks stays an error of the record."""
         return _Stored({**self, **other}, self._folder, self._prefix)
 
     def __missing__(self, key: object) -> Never:
-        raise BadInput(
-            f"{self._folder}: its stored configuration has no {self._prefix}{key}, which this needs"
-        )
+        name = f"{self._prefix}{key}"
+        raise BadInput(f"{self._folder}: its stored configuration has no {name}, which this needs")
 
 
 def read_run(path: Path) -> Run:
@@ -148,7 +145,5 @@ def _refuse_other_kinds(run: Run, what: str, kinds: type[BaseModel], given: dict
         kinds.model_validate(given)
     except ValidationError as error:
         detail = error.errors()[0]
-        place = ".".join(str(part) for part in detail["loc"]) or "it"
-        raise BadInput(
-            f"{run.folder}: its {what} is not one of fedmpi's ({place}: {detail['msg'].lower()})"
-        ) from error
+        why = f"{'.'.join(map(str, detail['loc'])) or 'it'}: {detail['msg'].lower()}"
+        raise BadInput(f"{run.folder}: its {what} is not one of fedmpi's ({why})") from error

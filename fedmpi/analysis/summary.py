@@ -75,10 +75,9 @@ def method(config: Mapping[str, Any]) -> str:
 def _headline_figures(run: Run) -> dict[str, Any]:
     """Return the headline under all rules; where clients have their own, also of the worst of them."""
     metric = run.headline
-    field, suffixes = metric.field(), scores.RULES
-    found: dict[str, Any] = {
-        f"{field}{suffixes[rule]}": scores.score(run, metric, rule) for rule in scores.rules(metric)
-    }
+    field, suffixes, found = metric.field(), scores.RULES, dict[str, Any]()
+    for rule in scores.rules(metric):
+        found[f"{field}{suffixes[rule]}"] = scores.score(run, metric, rule)
     if metric.scope != "client":
         return found
     for rule, suffix in suffixes.items() if scores.has_outcomes(run) else ():
@@ -169,10 +168,8 @@ def _split_figures(run: Run) -> dict[str, Any]:
 
 def _agreement(run: Run) -> dict[str, float]:
     """Return how well clusters follow domains, a mean over rounds, where a record says it."""
-    values = run.results.get(AGREEMENT)
-    if values is None or np.isnan(values).all():
-        return {}
-    return {AGREEMENT: float(np.nanmean(values))}
+    values = run.results.get(AGREEMENT, np.zeros(0))
+    return {} if np.isnan(values).all() else {AGREEMENT: float(np.nanmean(values))}
 
 
 def _target_figures(run: Run, target: float) -> dict[str, Any]:

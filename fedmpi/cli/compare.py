@@ -14,7 +14,6 @@ from rich.text import Text
 
 from fedmpi.analysis.comparison.compare import Allowance, Comparison, Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
-from fedmpi.analysis.comparison.merits import Ratio
 from fedmpi.analysis.comparison.outcomes import described, read_side, split
 from fedmpi.analysis.comparison.pairs import Pair
 from fedmpi.analysis.pairing import compare_identical
@@ -194,20 +193,14 @@ def _record(found: Comparison) -> dict[str, Any]:
                     }
                     for pair in case.pairs
                 ],
-                "figures": [_ratio_record(each) for each in case.ratios],
+                "figures": [each.record() for each in case.ratios],
             }
             for case in found.cases
         ],
-        "overall": [_ratio_record(each) for each in found.overall],
+        "overall": [each.record() for each in found.overall],
         "left_out": list(found.left_out),
         "checks": [asdict(check) for check in found.checks],
     }
-
-
-def _ratio_record(each: Ratio) -> dict[str, Any]:
-    merit = asdict(each.merit)
-    values = {name: value for name, value in asdict(each).items() if name != "merit"}
-    return {"figure": merit["name"], "better": merit["better"], **values, "verdict": each.verdict}
 
 
 def say_identical(first: Path, second: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import shlex
 import sys
@@ -20,8 +19,7 @@ from fedmpi.analysis.page.cells import Line, Setting, by_metric, direction
 from fedmpi.analysis.page.cells import lines as lines_of
 from fedmpi.analysis.page.collect import digest
 from fedmpi.analysis.page.overview import columns, records
-from fedmpi.analysis.page.settings import apart, legend, settings
-from fedmpi.analysis.remarks import remarks, unsplit
+from fedmpi.analysis.page.settings import apart, legend, remarks, settings, unsplit
 from fedmpi.analysis.scores import TOGETHER, task_rows
 from fedmpi.analysis.summary import per_client, summarise
 from fedmpi.cli.options import Json, Reference, Runs
@@ -152,9 +150,7 @@ def _print(paths: Sequence[Path], target: float | None, as_json: bool, csv: Path
     elif runs:
         show(*_parts(runs, found, target))
     if csv is not None:
-        stream = io.StringIO(newline="")
-        rows.write((row for run in complete for row in rows.client_rows(run)), stream)
-        write(csv, stream.getvalue(), "--csv ")
+        write(csv, rows.text(row for run in complete for row in rows.client_rows(run)), "--csv ")
     return code
 
 

@@ -87,7 +87,7 @@ def load_csv(path: Path, check: Callable[[tuple[str, ...]], None]) -> list[tuple
     Raises
     ------
     BadInput
-        The file cannot be read.
+        The file cannot be read, or a row has other columns than the first.
     """
     try:
         if path.is_char_device():
@@ -97,9 +97,13 @@ def load_csv(path: Path, check: Callable[[tuple[str, ...]], None]) -> list[tuple
                 raise BadInput(f"{path}: cannot read these rows (more than {MOST_CSV_BYTES:,} bytes)")
             reader = csv.DictReader(stream)
             check(tuple(reader.fieldnames or ()))
-            return [(reader.line_num, row) for row in reader]
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"{path}: cannot read these rows ({_reason(error)})") from error
+    for line, row in rows:
+        if None in row or None in row.values():
+            raise BadInput(f"{path}, line {line}: not as many cells as columns; the file is damaged")
+    return rows
 
 
 def _reason(error: Exception) -> str:

@@ -35,10 +35,9 @@ def _template() -> Template:
 
 def template(source: str) -> Template:
     """Return a template that escapes what it is given, and refuses what it is not given."""
-    environment = Environment(
+    return Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(source)
+    ).from_string(source)
 
 
 def compact(source: str) -> str:

@@ -127,11 +127,8 @@ def listed(
     wrapped : collection of str
         Those whose text may take several lines.
     """
-    columns = [
-        Column[Sequence[Any]](heading, itemgetter(place), wrapped=heading in wrapped)
-        for place, heading in enumerate(headings)
-    ]
-    return ranked(columns, spare)
+    places = enumerate(headings)
+    return ranked([Column(name, itemgetter(at), wrapped=name in wrapped) for at, name in places], spare)
 
 
 def fields(*names: str, form: str = "") -> list[Column[Any]]:

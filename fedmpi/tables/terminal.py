@@ -117,10 +117,8 @@ def _columns(table: Table[Any]) -> list[_Column]:
     """Return the columns, spare as they say; where none says so, numbers but the first from the right on."""
     spares = [column.spare for column in table.columns]
     if not any(spares):
-        first = table.numeric.index(True) if any(table.numeric) else len(spares)
-        spares = [
-            place if is_number and place > first else 0 for place, is_number in enumerate(table.numeric)
-        ]
+        further = [place for place, is_number in enumerate(table.numeric) if is_number][1:]
+        spares = [place * (place in further) for place in range(len(spares))]
     return [
         _Column(
             visible(column.heading),
@@ -138,11 +136,10 @@ def _beside(columns: Sequence[_Column], blocks: Sequence[Sequence[str]], widths:
     """Return the lines of cells that stand beside each other."""
     lines = []
     for cells in zip_longest(*blocks, fillvalue=""):
-        blanks = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
-        aligned = (
-            cell + blank if column.is_text else blank + cell
-            for column, cell, blank in zip(columns, cells, blanks, strict=True)
-        )
+        aligned = []
+        for column, cell, width in zip(columns, cells, widths, strict=True):
+            blank = " " * (width - cell_len(cell))
+            aligned.append(cell + blank if column.is_text else blank + cell)
         lines.append((" " * _GAP).join(aligned).rstrip())
     return lines
 

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
-from tests.analysis.tasks import FIELDS, METRICS, recorded
+from tests.analysis.tasks import FIELDS, METRICS, blank, recorded
 
 
 @pytest.fixture
@@ -61,12 +60,8 @@ def _scores(part, headline, fields, by_task):
             continue
         values = by_task if field.name.endswith(headline) else by_task / 2
         mean = float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
-        by_axes = {
-            ("round",): np.array(mean),
-            ("round", "task"): values,
-            ("round", "client"): np.full(2, mean),
-        }
-        found[field.name] = by_axes[field.axes]
+        by_axis = {"round": np.array(mean), "task": values, "client": np.full(2, mean)}
+        found[field.name] = by_axis[field.axes[-1]]
         if field.name.endswith("left_out"):
             found[field.name] = np.array(np.isnan(values).sum(), np.int32)
     return found
@@ -94,18 +89,10 @@ def make_rows():
 
 
 def _rows(index, values, ranks=2, fields=FIELDS["accuracy"]):
-    sizes = axis_sizes(len(values), ranks, 1, {"task_names": ["one"]})
-    results = blank_round(result_fields(fields), sizes)
-    results["participated"][:] = 1
-    if "val_loss" in results:
-        results["val_loss"][:] = 1.0
-    if "test_accuracy" in results:
-        results["test_accuracy"][:] = values
-        results["val_accuracy"][:] = values
-    results["client_bytes_up"][:] = 1_000_000
-    results["client_bytes_down"][:] = 500_000
-    results["model_flops"][:] = 2_000_000_000
-    measurements = blank_round(measurement_fields(), sizes)
+    costs = {"client_bytes_up": 1_000_000, "client_bytes_down": 500_000, "model_flops": 2_000_000_000}
+    known = {"val_loss": 1.0, "test_accuracy": values, "val_accuracy": values}
+    scored = {name: known[name] for name in known.keys() & {field.name for field in fields}}
+    results, measurements = blank(len(values), ranks, fields, **costs, **scored)
     measurements["round_seconds"][()] = 1.0 + index
     measurements["virtual_seconds"][()] = 10.0
     measurements["phase_seconds"][:] = [[0.5] * 6, *[[0.25] * 6] * (ranks - 1)]

@@ -15,7 +15,15 @@ from fedmpi.metrics.metric import (
     ROC_AUC,
 )
 from fedmpi.store.record import RunRecord
-from fedmpi.store.schema import Field, held_out_losses, training_loss
+from fedmpi.store.schema import (
+    Field,
+    axis_sizes,
+    blank_round,
+    held_out_losses,
+    measurement_fields,
+    result_fields,
+    training_loss,
+)
 from fedmpi.tasks import graph_classification
 from tests.tasks.making import make_task
 
@@ -38,6 +46,15 @@ METRICS = {
 """By name of the headline."""
 
 FIELDS = dict(zip(METRICS, (graph_classification.FIELDS, MULTI_LABEL, REGRESSION, CLUSTERING), strict=True))
+
+
+def blank(clients, ranks=1, fields=FIELDS["accuracy"], **results):
+    """Return one round of so many clients: results of these values, else blank, and blank measurements."""
+    sizes = axis_sizes(clients, ranks, 1, {"task_names": ["one"]})
+    found = blank_round(result_fields(fields), sizes)
+    for name, values in {"participated": 1, **results}.items():
+        found[name][...] = values
+    return found, blank_round(measurement_fields(), sizes)
 
 
 def begun(folder, config=None):

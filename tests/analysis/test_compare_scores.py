@@ -30,10 +30,8 @@ def test_a_run_is_as_accurate_as_itself(fedmpi, suites):
 
 
 def test_a_lower_roc_auc_is_worse_and_invalid_beyond_a_point(fedmpi, suites):
-    a, b = (
-        suites("a", "roc_auc", [0.6, 0.9, 0.7], val=[0.8, 0.7, 0.6]),
-        suites("b", "roc_auc", [0.6, 0.9, 0.68]),
-    )
+    a = suites("a", "roc_auc", [0.6, 0.9, 0.7], val=[0.8, 0.7, 0.6])
+    b = suites("b", "roc_auc", [0.6, 0.9, 0.68])
     done = fedmpi("compare", a, b)
     assert "BBBP, fedavg: ROC-AUC 0.0200 below the reference (0.01 allowed)" in done.stdout
     assert "INVALID" not in fedmpi("compare", a, b, "--tolerance", "3%").stdout

@@ -17,9 +17,8 @@ def table3(tmp_path, make_run, monkeypatch):
     for algorithm, gain in (("self-train", 0.0), ("fedavg", 0.1)):
         for seed in (10, 42):
             folder = tmp_path / "results" / "runs" / "gcfl" / "table3" / f"{algorithm}-{seed}"
-            make_run(
-                folder, [[0.5, 0.4], [0.6 + gain, 0.7 + gain]], seed=seed, settings={"algorithm": algorithm}
-            )
+            scores, own = [[0.5, 0.4], [0.6 + gain, 0.7 + gain]], {"algorithm": algorithm}
+            make_run(folder, scores, seed=seed, settings=own)
 
 
 def test_there_are_three():

@@ -71,9 +71,8 @@ def row(data, method, seed, test, stage=FINAL, status="complete", **other) -> Ro
 
 def runs(data, method, *, mean, spread=0.0, **other) -> list[Row]:
     """Return ten rows, half of them `spread` above the mean and half below."""
-    return [
-        row(data, method, seed, mean + (spread if seed % 2 else -spread), **other) for seed in range(1, 11)
-    ]
+    spreads = [spread if seed % 2 else -spread for seed in range(1, 11)]
+    return [row(data, method, seed, mean + each, **other) for seed, each in enumerate(spreads, 1)]
 
 
 def test_a_track_has_the_same_number_of_candidates_for_all(demo):
@@ -81,6 +80,7 @@ def test_a_track_has_the_same_number_of_candidates_for_all(demo):
     assert list(demo.pairs) == ["one-fedavg", "one-fedprox", "one-self-train", "two-fedavg", "two-fedprox"]
 
 
+FEWER = SUITE.replace('algorithm = "self-train" }', 'algorithm = "self-train", setting = "b" }')
 WHOLE = SUITE.replace('{ data = "two", ', "{ ")
 ALIKE = """
 name = "alike"
@@ -94,18 +94,12 @@ algorithm = [{ label = "B-C", algorithm = "fedavg" }, { label = "C", algorithm =
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            SUITE.replace('algorithm = "self-train" }', 'algorithm = "self-train", setting = "b" }'),
-            "methods have 1, 2 candidates; a leaderboard gives all of them",
-        ),
+        (FEWER, "methods have 1, 2 candidates; a leaderboard gives all of them"),
         (
             WHOLE.replace("rounds = 2", "rounds = 2\nseed = 3"),
             "seed 3 is one of the winners' (1 to 10): tune on",
         ),
-        (
-            WHOLE.replace("\ndata = [", "\nplace = ["),
-            "no track of a leaderboard: its suite needs the axes data and algorithm",
-        ),
+        (WHOLE.replace("\ndata = [", "\nplace = ["), "its suite needs the axes data and algorithm"),
         (ALIKE, "A-B-C is the label of 2 pairs"),
     ],
 )
@@ -127,9 +121,8 @@ def test_the_suite_of_the_winners_runs_their_settings_with_ten_seeds(demo, tmp_p
     demo.tuned_file.write_text(tuned_suite(demo, {"one-fedprox": fedprox}))
     cases = [item.case for item in check_suite(read(demo.tuned_file))]
     assert [case.name for case in cases] == [f"one-fedprox-seed{seed}" for seed in range(1, 11)]
-    assert {(case.seed, case.partition.seed, case.algorithm.mu) for case in cases} == {
-        (seed, seed, 1.0) for seed in range(1, 11)
-    }
+    drawn = {(case.seed, case.partition.seed, case.algorithm.mu) for case in cases}
+    assert drawn == {(seed, seed, 1.0) for seed in range(1, 11)}
     assert cases[0].optimizer.lr == 0.01
 
 
@@ -143,22 +136,14 @@ def test_new_winners_take_the_place_of_earlier_ones_and_others_stay(demo):
 
 def test_settings_are_named_that_set_candidates_apart(demo):
     cases = demo.candidates["one", "fedprox"]
-    config = {
-        case.name: item.case.config()
-        for case, item in zip(demo.suite.cases, check_suite(demo.suite), strict=True)
-    }
-    assert [tuned_text(config[case.name], cases) for case in cases] == [
-        "algorithm.mu=0.01",
-        "algorithm.mu=1.0",
-    ]
+    config = {item.case.name: item.case.config() for item in check_suite(demo.suite)}
+    texts = [tuned_text(config[case.name], cases) for case in cases]
+    assert texts == ["algorithm.mu=0.01", "algorithm.mu=1.0"]
 
 
 def test_ranks_are_averages_and_who_cannot_run_is_last(demo):
-    rows = (
-        runs("one", "fedavg", mean=0.5)
-        + runs("one", "fedprox", mean=0.7)
-        + runs("one", "self-train", mean=0.5)
-    )
+    rows = runs("one", "fedavg", mean=0.5) + runs("one", "fedprox", mean=0.7)
+    rows += runs("one", "self-train", mean=0.5)
     rows += runs("two", "fedavg", mean=0.4) + runs("two", "fedprox", mean=0.6)
     found = board(demo, rows)
     assert found.ranks == {"fedavg": [2.5, 2.0], "fedprox": [1.0, 1.0], "self-train": [2.5, 3.0]}
@@ -173,9 +158,8 @@ def test_ranks_are_averages_and_who_cannot_run_is_last(demo):
 def test_a_method_that_diverges_has_no_score_and_missing_runs_are_open(demo):
     rows = runs("one", "fedavg", mean=0.5)[:9]
     rows += [*runs("one", "fedprox", mean=0.7)[:9], row("one", "fedprox", 10, math.nan, status="diverged")]
-    rows += [
-        row("two", "fedprox", 0, math.nan, TUNING, "diverged", case=f"two-fedprox-{each}") for each in "ab"
-    ]
+    lost = ("two", "fedprox", 0, math.nan, TUNING, "diverged")
+    rows += [row(*lost, case=f"two-fedprox-{each}") for each in "ab"]
     found = board(demo, rows)
     states = {pair: entry.state for pair, entry in found.entries.items()}
     assert states["one", "fedprox"] == states["two", "fedprox"] == states["two", "self-train"] == "none"
@@ -222,10 +206,8 @@ def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp
     assert judged.tally("scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
     text = page_of(judged)
     first = text.split("\n\n")[1]
-    assert (
-        "**Methods marked † are not called worse than others.**" in first
-        and "(demo-rates: SCAFFOLD 0.01 and 0.1)" in first
-    )
+    assert "**Methods marked † are not called worse than others.**" in first
+    assert "(demo-rates: SCAFFOLD 0.01 and 0.1)" in first
     assert "their ranks are an artefact of the grid" in first
     assert "| SCAFFOLD† |" in text and "| SCAFFOLD |" not in text
     third = FEW_RATES.removesuffix("]\n") + '    { label = "third", optimizer = { lr = 1.0 } },\n]\n'
@@ -263,11 +245,8 @@ def test_methods_are_held_against_a_constant_prediction(wide):
             rows += runs(data, method, mean=mean, spread=spread)
     known = [*constants_of("one", 0.6), *constants_of("two", 0.4), *constants_of("three", 0.55)]
     found = board(wide, rows, known)
-    assert found.standings == {
-        "one": Standing(2, 1, 3),
-        "two": Standing(3, 0, 3),
-        "three": Standing(1, 2, 3),
-    }
+    counts = {"one": (2, 1, 3), "two": (3, 0, 3), "three": (1, 2, 3)}
+    assert found.standings == {data: Standing(*each) for data, each in counts.items()}
     there = found.learned
     assert (there.federations, list(found.not_learned)) == (("one", "two"), ["three"])
     without_two = board(wide, rows, [each for each in known if each.data != "two"])
@@ -275,10 +254,8 @@ def test_methods_are_held_against_a_constant_prediction(wide):
     assert [there.mean_rank(name) for name in methods] == [2.0, 2.0, 2.0]
     assert [there.tally(name, "fedavg") for name in methods] == [(0, 0), (1, 1), (1, 1)]
     text = page_of(found)
-    assert (
-        "graphs.** On one and two methods learn more than a constant prediction. Better than FedAvg" in text
-    )
-    assert "on at least one of them: self-train and FedProx; worse: self-train and FedProx." in text
+    said = "graphs.** On one and two methods learn more than a constant prediction. Better than FedAvg "
+    assert f"{said}on at least one of them: self-train and FedProx; worse: self-train and FedProx." in text
     assert "The best average ranks there: self-train (2.0), FedAvg (2.0) and FedProx (2.0). Behind" in text
     assert "at most one method is significantly better than a constant prediction" in text
     assert "three (1 better, 2 worse of 3)." in text
@@ -320,12 +297,17 @@ def test_costs_are_in_those_of_fedavg(demo):
     found = cost(board(demo, rows), "fedprox")
     assert (found.kilobytes, found.flops, found.reached, found.seconds) == (5.0, pytest.approx(3.0), 0.2, 1.0)
 
+    measured = {"rounds_to_target": 1.0, "cpu_seconds_to_target": 0.0, "target": 0.5}
+    rows = runs("one", "fedavg", mean=0.5, model_gflop=0.0, **measured) + runs("one", "fedprox", mean=0.5)
+    fedavg, fedprox, other = (cost(board(demo, rows), name) for name in ("fedavg", "fedprox", "other"))
+    assert fedavg.reached == 1.0
+    lacking = (fedavg.flops, fedavg.seconds, fedprox.flops, fedprox.reached, other.kilobytes)
+    assert all(math.isnan(each) for each in lacking)  # without a measurement or a target
+
 
 def test_rows_survive_their_file_and_differences_are_named(tmp_path):
-    written = [
-        row("one", "fedavg", 1, 0.5, results_digest="a" * 64),
-        row("one", "fedavg", 2, math.nan, status="diverged"),
-    ]
+    written = [row("one", "fedavg", 1, 0.5, results_digest="a" * 64)]
+    written.append(row("one", "fedavg", 2, math.nan, status="diverged"))
     path = tmp_path / "rows.csv"
     path.write_text(files.as_csv(Row, written))
     again = files.read(path)
@@ -375,9 +357,9 @@ def test_rows_that_are_there_twice_or_of_another_track_are_refused(tmp_path):
 
 
 def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
-    rows = runs("one", "fedavg", mean=0.5) + runs(
-        "one", "fedprox", mean=0.7, spread=0.01, settings="algorithm.mu=1.0 optimizer.lr=0.01"
-    )
+    settings = "algorithm.mu=1.0 optimizer.lr=0.01"
+    rows = runs("one", "fedavg", mean=0.5)
+    rows += runs("one", "fedprox", mean=0.7, spread=0.01, settings=settings)
     text = page_of(board(demo, rows))
     assert "| FedProx | " in text
     assert "**70.00** ± 0.75 ▲" in text
@@ -399,15 +381,6 @@ def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_
     assert "| FedAvg | – | 50.00 | – |" in text
     few = replace(board(found, rows), methods=("fedavg", "fedprox"))
     assert "| FedProx | – | 50.00 | 0 better, 0 worse | – |" in page_of(few)
-
-
-def test_costs_without_a_measurement_or_a_target_are_left_out(demo):
-    measured = {"rounds_to_target": 1.0, "cpu_seconds_to_target": 0.0, "target": 0.5}
-    rows = runs("one", "fedavg", mean=0.5, model_gflop=0.0, **measured) + runs("one", "fedprox", mean=0.5)
-    fedavg, fedprox, other = (cost(board(demo, rows), name) for name in ("fedavg", "fedprox", "other"))
-    assert fedavg.reached == 1.0
-    lacking = (fedavg.flops, fedavg.seconds, fedprox.flops, fedprox.reached, other.kilobytes)
-    assert all(math.isnan(each) for each in lacking)
 
 
 def test_a_track_may_lack_fedavg_but_has_one_known_metric(demo):
@@ -439,9 +412,7 @@ def test_the_committed_page_follows_from_the_committed_rows():
     found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
     known = [files.read_constants(files.constants_beside(path)) for path in places]
     assert [len(listed) for listed in known] == [len(each.federations) * 10 for each in found]
-    boards = [
-        board(each, files.read(path), listed) for each, path, listed in zip(found, places, known, strict=True)
-    ]
+    boards = list(map(board, found, map(files.read, places), known))
     for path, text in pages(boards, "leaderboard.md").items():
         assert (ROOT / "docs" / path).read_text() == text, "run: fedmpi leaderboard page"
 
@@ -450,12 +421,7 @@ def test_committed_rows_have_the_seconds_of_what_comes_before_round_1():
     """FedSage+ trains generators first, which takes many times FedAvg's whole run."""
     rows = files.read(ROOT / "results/reference/leaderboard/nodes.csv")
     for stage in ("tuning", "final"):
-        seconds = {
-            method: {
-                each.data: each.cpu_seconds for each in rows if (each.method, each.stage) == (method, stage)
-            }
-            for method in ("fedavg", "fedsage-plus")
-        }
-        assert all(
-            seconds["fedsage-plus"][data] > 5 * of_fedavg for data, of_fedavg in seconds["fedavg"].items()
-        )
+        seconds = {each.pair: each.cpu_seconds for each in rows if each.stage == stage}
+        for data, method in seconds:
+            if method == "fedsage-plus":
+                assert seconds[data, method] > 5 * seconds[data, "fedavg"]

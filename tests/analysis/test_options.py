@@ -6,6 +6,7 @@ from fedmpi.config.suite import CaseSettings, read
 from fedmpi.registry.check import build, check_suite
 
 PAPER = {"name": "gcfl", "protocol": "paper"}
+AVERAGED = {**PAPER, "combine": "average"}
 CHUNKS = {"name": "chunks", "seed": 5, "overlap": True}
 SYNTHETIC = {"name": "synthetic", "synthetic": {"nodes": [9, 15], "domains": 2}}
 
@@ -15,10 +16,7 @@ SYNTHETIC = {"name": "synthetic", "synthetic": {"nodes": [9, 15], "domains": 2}}
     [
         ({"dataset": "gcfl/mix", "rounds": 7, "seed": 3, "algorithm": "fedprox"}, ""),  # defaults
         ({"algorithm": PAPER}, "algorithm.protocol=paper"),  # what a protocol sets is a default under it
-        (
-            {"algorithm": {**PAPER, "combine": "average"}},
-            "algorithm.combine=average algorithm.protocol=paper",
-        ),
+        ({"algorithm": AVERAGED}, "algorithm.combine=average algorithm.protocol=paper"),
         ({"dataset": "PROTEINS", "partition": CHUNKS}, "partition=chunks partition.overlap=true"),
         ({"threads": 2, "checkpoint_seconds": 1.0, "link": {"megabits": 1.0}}, ""),  # how, not what
         ({"kernels": "reference", "share": "all"}, "share=all"),

@@ -4,8 +4,7 @@ import pytest
 
 from fedmpi.analysis.cells import cells
 from fedmpi.analysis.page.collect import digest
-from fedmpi.analysis.page.settings import settings
-from fedmpi.analysis.remarks import remarks
+from fedmpi.analysis.page.settings import remarks, settings
 from fedmpi.store.reader import load_run
 
 
@@ -58,9 +57,8 @@ def test_partitions_that_are_to_be_compared_are_not_averaged(make):
 
 def test_remarks_are_said_once_with_the_median_of_the_seconds_before_round_1():
     prox = {"algorithm": {"name": "fedprox"}}, {"remarks": ["it is FedAvg"]}
-    mended = [
-        ({"algorithm": {"name": "fedsage-plus"}}, {"preparation_seconds": each}) for each in (2.0, 4.0, 60.0)
-    ]
+    sage = {"algorithm": {"name": "fedsage-plus"}}
+    mended = [(sage, {"preparation_seconds": each}) for each in (2.0, 4.0, 60.0)]
     assert remarks([prox, prox, *mended, ({"algorithm": "fedavg"}, {})]) == [
         "FedProx: it is FedAvg",
         "FedSage+: clients work together before round 1. That took 4 s (median); s/round does not count it",

@@ -32,6 +32,10 @@ def test_accuracy_without_twins(tmp_path, make_run, capsys):
     assert clients == [(2, 0.5), (0, None)]
 
 
+TO_TARGET = {"rounds": 2, "seconds": 3.0, "virtual_seconds": 20.0}
+TO_TARGET |= {"client_bytes": 6_000_000, "model_flops": 8_000_000_000}
+
+
 def test_figures_of_a_run_as_json(tmp_path, make_run, capsys):
     make_run(tmp_path / "case", ACCURACY)
     assert report([tmp_path / "case"], target=0.7, as_json=True) == 0
@@ -57,13 +61,7 @@ def test_figures_of_a_run_as_json(tmp_path, make_run, capsys):
         "client_megabytes": 9.0,
         "collective_megabytes": 18.0,
         "virtual_seconds": 30.0,
-        "to_target": {
-            "rounds": 2,
-            "seconds": 3.0,
-            "virtual_seconds": 20.0,
-            "client_bytes": 6_000_000,
-            "model_flops": 8_000_000_000,
-        },
+        "to_target": TO_TARGET,
     }
     assert {key: row[key] for key in expected} == expected
     assert row["test_accuracy_best_by_validation"] == pytest.approx(0.85)
@@ -100,9 +98,8 @@ def cells_of(shown):
 
 
 def test_several_runs_are_averaged_over_seeds_with_leads_over_fedavg(tmp_path, make_run, capsys, monkeypatch):
-    runs = three_seeds(
-        tmp_path, make_run, fedprox=(1.0, 2.0, 3.0), fedavg=0.0, krum=(5.0, -5.0, 0.0), ditto=0.0
-    )
+    gains = {"fedprox": (1.0, 2.0, 3.0), "fedavg": 0.0, "krum": (5.0, -5.0, 0.0), "ditto": 0.0}
+    runs = three_seeds(tmp_path, make_run, **gains)
     monkeypatch.setenv("COLUMNS", "80")
     assert report([runs]) == 0
     shown = capsys.readouterr().out

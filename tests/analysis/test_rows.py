@@ -22,19 +22,15 @@ from tests.analysis.tasks import FIELDS, METRICS
 
 ROOT = Path(__file__).parents[2]
 
-WHOLE = {
-    **{"rounds": 200, "split_seed": 123, "seed": 10, "run_wall_seconds": 60},
-    **{"metric": "accuracy"},
-    **dict.fromkeys(rows.RULES.values(), 0.7),
-}
+WHOLE = {"rounds": 200, "split_seed": 123, "seed": 10, "run_wall_seconds": 60, "metric": "accuracy"}
+WHOLE |= dict.fromkeys(rows.RULES.values(), 0.7)
 SIZES = {"sizes": np.array([[3, 1, 1], [4, 1, 1]])}
 SETTINGS = {"suite": "made-up", "name": "case", "partition": {"name": "chunks", "seed": 1}, "rounds": 1}
 CASES = ["=1+1", "+1", "-1", "@x", "'=1", "'", "plain", "a=b", ""]
 
 
 def written(path, made):
-    with path.open("w", newline="") as stream:
-        rows.write(made, stream)
+    path.write_text(rows.text(made))
     return path
 
 
@@ -136,9 +132,8 @@ def test_rows_of_the_runs_of_every_scope(tmp_path, make_run, make_scored, make_j
 
 def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run, monkeypatch):
     about = {"partition": SIZES, "settings": SETTINGS}
-    first, other = (
-        load_run(make_run(tmp_path / str(ranks), [[0.5, 0.75]], ranks=ranks, **about)) for ranks in (1, 3)
-    )
+    folders = [make_run(tmp_path / str(ranks), [[0.5, 0.75]], ranks=ranks, **about) for ranks in (1, 3)]
+    first, other = map(load_run, folders)
     assert [row["run_ranks"] for row in rows.client_rows(first)] == [1, 1]
     monkeypatch.setattr(costs, "energy", lambda run: {"joules": 12.3456 if run is first else np.nan})
     joules = [row.get("run_joules") for run in (first, other) for row in rows.client_rows(run)]
@@ -153,10 +148,8 @@ def test_constants_of_runs_that_did_not_record_them_are_filled_in_by_a_script(tm
     first, *_ = check_suite(read(find("synthetic/quick")))
     known = constants(first.case, DataSource.from_environment())
     clients = list(known.by_client["accuracy"])
-    made = [
-        {**WHOLE, "suite": "synthetic/quick", "client": client, "config_digest": first.case.digest()}
-        for client in clients
-    ]
+    own = {**WHOLE, "suite": "synthetic/quick", "config_digest": first.case.digest()}
+    made = [{**own, "client": client} for client in clients]
     made.append({**made[0], "config_digest": "0" * 64})
     written(path, made)
     command = [sys.executable, ROOT / "results" / "add_constants.py", path]

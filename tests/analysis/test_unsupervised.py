@@ -2,7 +2,7 @@
 
 import json
 
-from fedmpi.analysis.rows import client_rows, read, write
+from fedmpi.analysis.rows import client_rows, read, text
 from fedmpi.analysis.summary import summarise
 from fedmpi.store.reader import load_run
 
@@ -37,8 +37,7 @@ def test_a_run_is_shown_by_its_clusters_in_the_last_round_and_methods_beside_eac
     assert f"{100 * last:.2f}" in fedmpi("report", folder).stdout
     assert "test acc" not in done.stdout
     assert json.loads(fedmpi("report", folder, "--json").stdout)[0]["clustering_f1"] == f1
-    with (tmp_path / "rows.csv").open("w") as stream:
-        write(client_rows(run), stream)
+    (tmp_path / "rows.csv").write_text(text(client_rows(run)))
     found = read(tmp_path / "rows.csv")
     assert len(found) == 4
     assert {(row["metric"], float(row["score"])) for row in found} == {("clustering_accuracy", last)}

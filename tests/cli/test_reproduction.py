@@ -91,8 +91,7 @@ def test_what_has_no_rows_is_refused_and_nothing_written(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(BadInput, match="columns differ"):
         reproduction([path], *places)
-    with path.open("w") as stream:
-        rows.write([], stream)
+    path.write_text(rows.text([]))
     with pytest.raises(BadInput, match=r"rows\.csv: no rows; make some with fedmpi report --csv"):
         reproduction([path], *places)
     assert not any(place.exists() for place in places)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from operator import attrgetter
 
 import pytest
@@ -141,8 +140,7 @@ def judged(tmp_path):
     """Return a function that reads rows from a file and compares them with a figure."""
 
     def judge(figure, found):
-        with (tmp_path / "rows.csv").open("w") as stream:
-            rows.write(found, stream)
+        (tmp_path / "rows.csv").write_text(rows.text(found))
         results = Results(rows.read(tmp_path / "rows.csv"))
         return results, *compare([figure], results)
 
@@ -204,6 +202,4 @@ def test_the_honest_scores_are_judged_against_the_paper(empty, judged):
 
 
 def test_rows_of_accuracies_have_no_further_columns():
-    stream = io.StringIO()
-    rows.write([{"suite": "a"}], stream)
-    assert stream.getvalue().splitlines()[0] == ",".join(rows.COLUMNS)
+    assert rows.text([{"suite": "a"}]).splitlines()[0] == ",".join(rows.COLUMNS)

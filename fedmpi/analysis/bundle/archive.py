@@ -112,18 +112,13 @@ def _in_words(path: Path) -> Iterator[None]:
     """Turn whatever an archive of anybody's bytes ends in into one line."""
     try:
         yield
-    except (BadInput, *_OF_BYTES, OSError) as error:
-        raise BadInput(f"{path}: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    """Return what an error says of the archive."""
-    if isinstance(error, BadInput):
-        return str(error)
-    if isinstance(error, _OF_BYTES):
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+    except _OF_BYTES as error:
         detail = str(error).partition("\n")[0]
-        return f"no bundle, or a damaged one ({detail})"
-    return f"cannot read it ({getattr(error, 'strerror', '') or error})"
+        raise BadInput(f"{path}: no bundle, or a damaged one ({detail})") from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot read it ({error.strerror or error})") from error
 
 
 class _Bounded(gzip.GzipFile):

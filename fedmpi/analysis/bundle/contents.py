@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, ValidationError
 
 from fedmpi.analysis import rows
-from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.stored import hosts
 from fedmpi.config import modes
 from fedmpi.config import suite as suites
 from fedmpi.errors import BadInput
@@ -23,12 +21,10 @@ from fedmpi.store.stored import Stored
 FORMAT = 2
 """Its table names the metric of each run; that of format 1 had columns of accuracy."""
 INDEX, SUITE, README = "bundle.json", "suite.toml", "README.md"
-SYSTEMS, CLIENTS = "systems.json", "tables/clients.csv"
+CLIENTS = "tables/clients.csv"
 
 ENDED = ("complete", "diverged")
 """Statuses of runs in a bundle. A run that diverges does so every time; the table has no row of it."""
-
-_SYSTEM = ("cpu_model", "cores", "memory_bytes", "platform", "python", "device", "torch_threads")
 
 READ_ME = """# Results of {name}
 
@@ -39,35 +35,12 @@ A bundle of fedmpi {version}: the records of {count} finished runs and what belo
 | `runs/CASE/run.h5` | the records (HDF5; docs/results-format.md of fedmpi says what is in them) |
 | `runs/ranksP/CASE/run.h5` | those of a scaling suite, which runs a case on several numbers of ranks P |
 | `tables/clients.csv` | a row per run and client; follows from the records |
-| `systems.json` | the machines and versions, and which cases ran where |
 | `suite.toml` | the suite, where it was known |
 | `bundle.json` | versions, cases, size and SHA-256 of every file |
 
-`fedmpi records verify BUNDLE` checks it; after unpacking, `fedmpi report DIR --html page.html` shows it.
+`fedmpi records verify BUNDLE` checks it; after unpacking, `fedmpi report DIR --html page.html` shows it, with
+the machines and versions.
 """
-
-
-def system_of(run: Run) -> dict[str, Any]:
-    """Return what a reader must know of the machine and software of a run's last attempt."""
-    given = run.attempts[-1].provenance
-    source = given.get("source", {})
-    return {
-        **{name: given[name] for name in _SYSTEM if name in given},
-        "hosts": hosts(given),
-        "ranks": run.attempts[-1].ranks,
-        "mpi": given.get("mpi", {}).get("library"),
-        "packages": {name: each.get("version") for name, each in given.get("packages", {}).items()},
-        "commit": source.get("commit"),
-        "dirty": source.get("dirty"),
-        "numerics_version": run.numerics_version,
-    }
-
-
-def systems_json(found: Sequence[tuple[str, dict[str, Any]]]) -> str:
-    """Return the systems of (case, system) pairs as JSON: each once, with its cases."""
-    systems = grouped(found, lambda pair: json.dumps(pair[1], sort_keys=True)).values()
-    listed = [{"system": pairs[0][1], "cases": [case for case, _ in pairs]} for pairs in systems]
-    return json.dumps(listed, indent=2) + "\n"
 
 
 def rows_of(run: Run) -> list[dict[str, Any]]:
@@ -95,11 +68,8 @@ def expected(path: Path) -> dict[str, dict[str, Any]]:
     BadInput
         The suite cannot be checked here, for instance as its algorithm is a plug-in.
     """
-    return {
-        str(modes.place(Path(), on) / each.case.name): each.case.config()
-        for each in check_suite(suites.read(path))
-        for on in each.ranks or (0,)
-    }
+    found = [(each.case, ranks) for each in check_suite(suites.read(path)) for ranks in each.ranks or (0,)]
+    return {str(modes.place(Path(), ranks) / case.name): case.config() for case, ranks in found}
 
 
 def incompleteness(

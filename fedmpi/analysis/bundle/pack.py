@@ -123,7 +123,7 @@ def _ended(paths: list[Path], problems: list[str], left_out: list[str]) -> list[
 
 def _fill(archive: tarfile.TarFile, folder: str, runs: list[Run], name: str, suite: Path | None) -> None:
     """Write all files, the index last, which lists the others; the same runs give the same bytes."""
-    table, systems, cases = [], [], []
+    table, cases = [], []
     files: list[dict[str, Any]] = []
 
     def add(path: str, content: bytes) -> None:
@@ -136,12 +136,10 @@ def _fill(archive: tarfile.TarFile, folder: str, runs: list[Run], name: str, sui
     for run in runs:
         case = contents.place_of(run)
         table += contents.rows_of(run)
-        systems.append((case, contents.system_of(run)))
         cases.append({"case": case, "config_digest": run.config_digest, "rounds": run.rounds})
         with disk.open_plain(run.folder / runfile.NAME) as stream:
             add(f"runs/{case}/{runfile.NAME}", stream.read())
     add(contents.CLIENTS, rows.text(table).encode())
-    add(contents.SYSTEMS, contents.systems_json(systems).encode())
     if suite is not None:
         add(contents.SUITE, suite.read_bytes())
     text = contents.READ_ME.format(name=name, version=fedmpi.__version__, count=len(runs))

@@ -25,8 +25,8 @@ _LOCAL = ("options",)
 """Columns that depend on the defaults of the fedmpi that makes the table, not only on the record."""
 
 
-_Record = tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]
-"""Configuration, rows and system of a record."""
+_Record = tuple[dict[str, Any], list[dict[str, Any]]]
+"""Configuration and rows of a record."""
 
 
 @dataclass
@@ -63,9 +63,8 @@ class _Verification:
         """Do all checks."""
         self._files()
         records = self._records()
-        self._completeness({name: config for name, (config, _, _) in records.items()})
-        self._tables([row for _, table, _ in records.values() for row in table])
-        self._systems([(name, system) for name, (_, _, system) in records.items()])
+        self._completeness({name: config for name, (config, _) in records.items()})
+        self._tables([row for _, table in records.values() for row in table])
         return self._found
 
     def _files(self) -> None:
@@ -81,7 +80,7 @@ class _Verification:
         self._say(f"{len(listed)} files: sizes and SHA-256", wrong)
 
     def _records(self) -> dict[str, _Record]:
-        """Read every record; return configuration, rows and system by case."""
+        """Read every record; return configuration and rows by case."""
         found: dict[str, _Record] = {}
         wrong: list[str] = []
         old = diverged = 0
@@ -125,9 +124,10 @@ class _Verification:
 
     def _tables(self, table: Sequence[Mapping[str, Any]]) -> None:
         """Compare the table with the rows that follow from the records."""
-        text = self._text(contents.CLIENTS)
-        if text is None:
+        if contents.CLIENTS not in self._members:
+            self._found.problems.append(f"{contents.CLIENTS}: missing")
             return
+        text = self._archive.content(contents.CLIENTS).decode(errors="replace")
         stored, followed = _rows(text), _rows(rows.text(table))
         wrong = []
         if len(stored) != len(followed):
@@ -139,20 +139,6 @@ class _Verification:
                     wrong.append(f"{place}: {ours[column]!r}, the record gives {theirs[column]!r}")
         lines = sorted(f"{contents.CLIENTS}: {line}" for line in wrong)
         self._say(f"{contents.CLIENTS}: {len(stored)} rows follow from the records", lines)
-
-    def _systems(self, found: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        text = self._text(contents.SYSTEMS)
-        if text is not None:
-            wrong = f"{contents.SYSTEMS}: not what the records say"
-            same = text == contents.systems_json(found)
-            self._say(f"{contents.SYSTEMS}: follows from the records", [] if same else [wrong])
-
-    def _text(self, name: str) -> str | None:
-        """Return a table's text; note that it is missing where there is none."""
-        if name not in self._members:
-            self._found.problems.append(f"{name}: missing")
-            return None
-        return self._archive.content(name).decode(errors="replace")
 
     def _say(self, what: str, wrong: Sequence[str]) -> None:
         if not wrong:
@@ -171,7 +157,7 @@ def _figures(run: Run) -> _Record:
         The record says something that no figure can be made of.
     """
     try:
-        return run.config, contents.rows_of(run), contents.system_of(run)
+        return run.config, contents.rows_of(run)
     except BadInput:
         raise
     except Exception as error:  # a record of anybody may hold any values; what they end in is its fault

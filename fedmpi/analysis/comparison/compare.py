@@ -220,12 +220,12 @@ def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:
 
 def _headlines(pairs: Sequence[Pair]) -> list[Metric]:
     """Return by what the first side's runs are judged; runs of one dataset usually by one metric."""
-    return list(dict.fromkeys(each.first.metrics[0] for each in pairs))
+    return list(dict.fromkeys(each.first.headline for each in pairs))
 
 
 def _means(pairs: Sequence[Pair], metric: Metric) -> tuple[float, float]:
     """Return both sides' means over the pairs judged by a metric; NaN if a run lacks it."""
-    runs = [(each.first, each.second) for each in pairs if each.first.metrics[0] == metric]
+    runs = [(each.first, each.second) for each in pairs if each.first.headline == metric]
     values = [[run.figures.get(metric.field(), math.nan) for run in both] for both in runs]
     first, second = map(np.mean, zip(*values, strict=True))
     return float(first), float(second)

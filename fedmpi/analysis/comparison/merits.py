@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -131,6 +132,12 @@ class Ratio:
     unit: str
     count: int
     verdict: str
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        values = asdict(self)
+        merit = values.pop("merit")
+        return {"figure": merit["name"], "better": merit["better"], **values}
 
     @property
     def decided_by(self) -> str:

@@ -15,14 +15,13 @@ from fedmpi.analysis.stored import origin, system
 from fedmpi.analysis.summary import setting, summarise
 from fedmpi.config.tables import look_up, nested, value_at
 from fedmpi.errors import BadInput
-from fedmpi.metrics.metric import Metric
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import canonical_json
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One run.
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Run):
+    """One run, without its results, partition and attempts.
 
     Attributes
     ----------
@@ -30,13 +29,11 @@ class Outcome:
         Its place below the side's folder, or its folder's name.
     config : dict
         With `numerics_version`.
-    metrics : tuple of Metric
-        By which it is judged, the headline first.
     figures : dict
         Figures of merit by name (docs/metrics.md), and `rounds_to_target`, `seconds_to_target`.
     reached : bool
         Whether the target was reached; True without one.
-    data, partition : str
+    data, held : str
         Digests of the datasets' contents, and of who holds what.
     ranks : tuple of int
         Of each attempt.
@@ -46,17 +43,11 @@ class Outcome:
         Shared by copies of a record only; empty where that is not known.
     """
 
-    folder: Path
     name: str
-    config: dict[str, Any]
-    status: str
-    reason: str
-    clients: tuple[str, ...]
-    metrics: tuple[Metric, ...]
     figures: dict[str, float]
     reached: bool
     data: str
-    partition: str
+    held: str
     ranks: tuple[int, ...]
     system: dict[str, str]
     origin: str
@@ -126,18 +117,14 @@ def split(sides: Sequence[Side], by: str, reference: str | None) -> list[Side]:
 def _outcome(run: Run, root: Path, target: float | None) -> Outcome:
     below = run.folder.is_relative_to(root) and run.folder != root
     summary = summarise(run, target)
+    config = run.config | {"rounds": run.rounds, "numerics_version": run.numerics_version}
     return Outcome(
-        folder=run.folder,
+        **{**vars(run), "config": config, "results": {}, "partition": {}, "attempts": ()},
         name=run.folder.relative_to(root).as_posix() if below else run.folder.resolve().name,
-        config={**run.config, "rounds": run.rounds, "numerics_version": run.numerics_version},
-        status=run.status,
-        reason=run.reason,
-        clients=run.clients,
-        metrics=run.metrics,
         figures=_figures(summary),
         reached=target is None or summary["to_target"] is not None,
         data=" ".join(sorted(set(run.partition.get("dataset_digests", ())))),
-        partition=_partition(run),
+        held=_held(run),
         ranks=tuple(attempt.ranks for attempt in run.attempts),
         system=system(run.attempts[-1].provenance) if run.attempts else {},
         origin=origin(run),
@@ -150,7 +137,7 @@ def _figures(summary: Mapping[str, Any]) -> dict[str, float]:
     return figures | {f"{name}_to_target": float(value) for name, value in reached.items()}
 
 
-def _partition(run: Run) -> str:
+def _held(run: Run) -> str:
     mark = hashlib.sha256()
     for name in sorted(run.partition):
         if name.endswith(("_index", "_ptr")) or name == "sizes":

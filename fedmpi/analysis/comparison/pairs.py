@@ -176,7 +176,7 @@ def _reasons(first: Outcome, second: Outcome, subject: Sequence[str]) -> list[Re
     reasons = []
     if first.data != second.data:
         reasons.append(Reason("other content of the datasets (digests differ)", _ALL, refused=True))
-    elif first.clients != second.clients or first.partition != second.partition:
+    elif first.clients != second.clients or first.held != second.held:
         reasons.append(Reason("clients hold other graphs (other partition)", _ALL, refused=True))
     apart = {*_APART, *_SYSTEM, *subject, "partition", "dataset"}
     for name in sorted({*first.config, *second.config} - apart):

@@ -65,11 +65,9 @@ class Scores(SampleCounts):
             style.over_rounds(axis, f"{dataset_name(dataset)}, {model}, {algorithm_name(algorithm)}")
             axis.set_ylabel(f"{'test ' * winner.metric.held_out}{winner.metric.title}")
             axis.axhline(winner.test_maximum, color=COLOURS[0], linewidth=0.8, linestyle=":")
-        text = (
-            "Each line is one choice of hyper-parameters. Coloured: the one with the best validation score "
-        )
-        text += "in any round, which the dot marks. Dotted: the best test score of any line and round, what "
-        return style.add_caption(figure, f"{text}choosing on test data reports.")
+        text = "Each line is one choice of hyper-parameters. Coloured: the one with the best validation "
+        text += "score in any round, which the dot marks. Dotted: the best test score of any line and round, "
+        return style.add_caption(figure, f"{text}what choosing on test data reports.")
 
 
 def _partition(run: Run) -> str:

@@ -95,9 +95,8 @@ class Gains(Kind):
             axis.set_ylabel(f"gain over self-train{' (points)' * metric.percent}")
         if self.sides is not None:
             labels = self.labels or [f"{self.split} = {str(value).lower()}" for value in self.sides]
-            handles = [
-                Patch(facecolor=COLOURS[side], alpha=0.5, label=each) for side, each in enumerate(labels)
-            ]
+            pairs = zip(COLOURS, labels, strict=False)
+            handles = [Patch(facecolor=colour, alpha=0.5, label=label) for colour, label in pairs]
             figure.legend(handles=handles, loc="outside upper center", ncols=2)
         epochs = " or ".join(map(str, sorted({cell.rounds for cell in references.values()})))
         rule = self.rule if self.rule != "as published" else "as published: chosen on test data"

@@ -71,10 +71,8 @@ class WithinClusters(GraphKind):
         labels = [*_LOOKS, "before clustering", "random clusters"]
         figure.legend([*dots, before, random], labels, loc="outside upper right", ncols=len(labels))
         text = "Mean over pairs of graphs in a final cluster: Jensen-Shannon distance of anonymous walks, "
-        text += (
-            "divergence of linked nodes' similarity. Before clustering: over all clients. Random: mean and "
-        )
-        text += f"standard deviation over {DRAWS} partitions into clusters of the same sizes."
+        text += "divergence of linked nodes' similarity. Before clustering: over all clients. Random: mean "
+        text += f"and standard deviation over {DRAWS} partitions into clusters of the same sizes."
         return style.add_caption(figure, text)
 
 
@@ -84,9 +82,8 @@ def _rows(run: ClusteredRun, maker: TableMaker) -> list[_Row]:
 
     def figure(kind: str, cluster: int) -> Compared:
         table = getattr(tables, kind)
-        random = control(
-            lambda drawn: within_one(table, drawn == cluster).mean, last.group, maker.options.seed
-        )
+        seed = maker.options.seed
+        random = control(lambda drawn: within_one(table, drawn == cluster).mean, last.group, seed)
         return Compared(within_one(table, last.group == cluster), random)
 
     found: list[_Row] = []
@@ -185,12 +182,9 @@ class PairHeterogeneity(GraphKind):
                 bars: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.9, "capsize": 2.5}
                 axis.errorbar(across, means, spreads, color=colour, label=label, marker=marker, **bars)
             for alone in (points[cell] for cell in members if not points[cell].partner):
-                name, low, high = (
-                    f"{self.dataset} alone, {label}",
-                    alone.mean - alone.std,
-                    alone.mean + alone.std,
-                )
-                axis.axhline(alone.mean, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, label=name)
+                low, high = alone.mean - alone.std, alone.mean + alone.std
+                name = f"{self.dataset} alone, {label}"
+                axis.axhline(alone.mean, color=colour, linestyle=_DASHES, linewidth=1.0, label=name)
                 axis.axhspan(low, high, color=colour, alpha=0.13, linewidth=0)
         named = [points[cell] for _, members in series for cell in members if points[cell].partner]
         if not named:

@@ -37,8 +37,6 @@ class Losses(Kind):
         index of clusters and domains), the mean over rounds stands in the legend.
     first_round : int
         Where the lines begin: the losses of the very first rounds may flatten all that follows.
-    log : bool
-        Logarithmic axis.
     panels : str
         A panel per ``dataset``, or (``settings``) per configuration but for algorithm and rounds.
     band : bool
@@ -50,7 +48,6 @@ class Losses(Kind):
 
     field: str = "test_loss"
     first_round: int = Field(1, ge=1)
-    log: bool = False
     panels: Literal["settings", "dataset"] = "settings"
     band: bool = True
     smooth: int = Field(1, ge=1)
@@ -78,11 +75,9 @@ class Losses(Kind):
             style.over_rounds(axis, f"{heading}, {len(members[0].clients)} clients")
             axis.set_ylabel(self._quantity(members[0]))
             axis.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")  # over the bands
-            if self.log:
-                axis.set_yscale("log")
             last = max(cell.rounds for cell in members)
             axis.set_xlim(self.first_round, max(last, self.first_round + 1))
-            if not self.log and self.field.endswith("loss"):
+            if self.field.endswith("loss"):
                 axis.set_ylim(bottom=0)
         seeds = seeds_text(cell.runs for cell in found)
         return style.add_caption(figure, f"{self._lines_are(whole)} ({seeds}).")
@@ -108,9 +103,8 @@ class Losses(Kind):
         """Return the field [R, n] or [R] of a run, which has it, and a value at least."""
         values = run.results.get(self.field, np.zeros((1, 1, 1)))
         if values.dtype.kind != "f" or values.shape[1:] not in ((), (len(run.clients),)):
-            raise BadInput(
-                f"{run.folder} has no {self.field}: leave it out, or try --option field=train_loss"
-            )
+            advice = "leave it out, or try --option field=train_loss"
+            raise BadInput(f"{run.folder} has no {self.field}: {advice}")
         if np.isnan(values).all():
             why = "; all its datasets may be of one domain" if self.field == AGREEMENT else ""
             raise BadInput(f"{run.folder}: {self.field} is never defined there{why}; leave it out")
@@ -120,9 +114,8 @@ class Losses(Kind):
         """Return what an axis shows, with its unit."""
         if self.field == AGREEMENT:
             return "adjusted Rand index with domains"
-        known: dict[str, str] = {
-            metric.field(part): metric.label(part) for metric in cell.first.metrics for part in metric.parts
-        }
+        parts = [(metric, part) for metric in cell.metrics for part in metric.parts]
+        known = {metric.field(part): metric.label(part) for metric, part in parts}
         unit = " (nat)" if self.field.endswith("loss") and cell.metric.unit != "label" else ""
         return known.get(self.field, f"{self.field.replace('val', 'validation').replace('_', ' ')}{unit}")
 
@@ -169,15 +162,12 @@ class GradientNorms(Kind):
         Names of the clients drawn; the first six by default.
     field : str
         ``gradient_norm`` (of the last batch) or ``delta_norm`` (of the update).
-    log : bool
-        Logarithmic axis.
     smooth : int
         Rounds whose mean the thick line is; 1 draws the norms of single rounds alone.
     """
 
     clients: tuple[str, ...] | None = Field(None, min_length=1)
     field: Literal["gradient_norm", "delta_norm"] = "gradient_norm"
-    log: bool = True
     smooth: int = Field(10, ge=1)
 
     def draw(self, runs: Sequence[Run]) -> Figure:
@@ -217,11 +207,10 @@ class GradientNorms(Kind):
                 handles.append(self._line(axis, values[:, place], colour, dashes))
                 handles[-1].set_label(run.clients[place])
         axis.set_ylabel(self.field.replace("_", " "))
-        if self.log:
-            axis.set_yscale("log")
-            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.yaxis.set_major_formatter("{x:g}")
-            axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
         title = f"{len(clusters)} cluster{'s' * (len(clusters) > 1)} at the end"
         beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "alignment": "left"}
         legend = axis.legend(handles=handles, title=title, title_fontsize=7, labelspacing=0.3, **beside)

@@ -40,34 +40,28 @@ class Scaling(Kind):
         points = [found for found in map(point, runs) if found is not None]
         found = series(points, self.with_server, self.predict)
         if not found:
-            raise BadInput(
-                "scaling: no case was run on several numbers of ranks, so there is nothing to draw"
-            )
-        return picture(found)
-
-
-def picture(found: Sequence[Series]) -> Figure:
-    """Return two panels, a colour per case: measured as dots, predicted as a dashed line."""
-    figure, (speedups, efficiencies) = style.panels(2, height=2.8)
-    for number, each in enumerate(found):
-        colour, marker = COLOURS[number % len(COLOURS)], style.MARKERS[number % len(style.MARKERS)]
-        _series(speedups, efficiencies, each, colour, marker)
-    counts = sorted({row.ranks for each in found for row in each.rows})
-    for axis, label in ((speedups, "speedup"), (efficiencies, "efficiency")):
-        _powers_of_two(axis, "ranks", counts)
-        axis.set_ylabel(label)
-    speedups.set_yscale("log", base=2)
-    speedups.yaxis.set_major_formatter(ScalarFormatter())
-    speedups.yaxis.set_minor_formatter(NullFormatter())
-    efficiencies.axhline(1.0, color="#333333", linewidth=0.8, zorder=1)
-    efficiencies.set_ylim(bottom=0)
-    figure.legend(loc="outside upper center", ncols=min(2, len(found)))
-    bases = ", ".join(dict.fromkeys(str(each.base.ranks) for each in found))
-    counted = {each.mode: "counts" if each.with_server else "does not count" for each in found}
-    server = "; ".join(f"{mode}: the server's rank {counts}" for mode, counts in counted.items())
-    text = f"Against the fewest ranks measured ({bases}); {server}. Dots: measured, median "
-    text += "over runs; bars: their extremes; dashed: the model fitted to them."
-    return style.add_caption(figure, text)
+            words = "no case was run on several numbers of ranks, so there is nothing to draw"
+            raise BadInput(f"scaling: {words}")
+        figure, (speedups, efficiencies) = style.panels(2, height=2.8)
+        for number, each in enumerate(found):
+            colour, marker = COLOURS[number % len(COLOURS)], style.MARKERS[number % len(style.MARKERS)]
+            _series(speedups, efficiencies, each, colour, marker)
+        counts = sorted({row.ranks for each in found for row in each.rows})
+        for axis, label in ((speedups, "speedup"), (efficiencies, "efficiency")):
+            _powers_of_two(axis, "ranks", counts)
+            axis.set_ylabel(label)
+        speedups.set_yscale("log", base=2)
+        speedups.yaxis.set_major_formatter(ScalarFormatter())
+        speedups.yaxis.set_minor_formatter(NullFormatter())
+        efficiencies.axhline(1.0, color="#333333", linewidth=0.8, zorder=1)
+        efficiencies.set_ylim(bottom=0)
+        figure.legend(loc="outside upper center", ncols=min(2, len(found)))
+        bases = ", ".join(dict.fromkeys(str(each.base.ranks) for each in found))
+        counted = {each.mode: "counts" if each.with_server else "does not count" for each in found}
+        server = "; ".join(f"{mode}: the server's rank {counts}" for mode, counts in counted.items())
+        text = f"Against the fewest ranks measured ({bases}); {server}. Dots: measured, median "
+        text += "over runs; bars: their extremes; dashed: the model fitted to them."
+        return style.add_caption(figure, text)
 
 
 def _powers_of_two(axis: Axes, label: str, ticks: Sequence[int]) -> None:
@@ -105,9 +99,8 @@ class ClientCosts(Kind):
             raise BadInput("client-costs: all runs have as many clients, so there is nothing to draw")
         ranks = {run.attempts[-1].ranks for run in runs}
         if len(ranks) > 1:
-            raise BadInput(
-                "client-costs: runs on different numbers of ranks do not compare; name those of one"
-            )
+            words = "runs on different numbers of ranks do not compare; name those of one"
+            raise BadInput(f"client-costs: {words}")
         numbers = list(by_clients)
         found = [[costs(run) for run in members] for members in by_clients.values()]
 
@@ -188,10 +181,8 @@ def secure_sums(measurements: Sequence[Mapping[str, Any]]) -> Figure:
         axis.set_xlabel("")
     style.add_legend(figure, axes)
     text = "CPU seconds of one client and the server, one after the other: offline (a client's keys and "
-    text += (
-        "shares), upload (a client's quantised and masked update, the server's sum), recovery (a client's "
-    )
-    text += "answer, the server's unmasking). Medians over sums; bars: extremes of the total."
+    text += "shares), upload (a client's quantised and masked update, the server's sum), recovery (a "
+    text += "client's answer, the server's unmasking). Medians over sums; bars: extremes of the total."
     return style.add_caption(figure, text)
 
 

@@ -131,10 +131,8 @@ def add_caption(figure: Figure, line: str) -> Figure:
     layout = figure.get_layout_engine()
     assert isinstance(layout, ConstrainedLayoutEngine)  # `panels` gives every figure one
     layout.set(rect=(0, share, 1, 1 - share))
-    placed: Text = figure.text(
-        _CAPTION_MARGIN / WIDTH, 0.04 / height, "\n".join(lines), size=_CAPTION_SIZE, color="#444444"
-    )
-    placed.set(gid=_CAPTION, verticalalignment="bottom", linespacing=1.2)
+    placed: Text = figure.text(_CAPTION_MARGIN / WIDTH, 0.04 / height, "\n".join(lines))
+    placed.set(gid=_CAPTION, size=_CAPTION_SIZE, color="#444444", va="bottom", linespacing=1.2)
     placed.set_in_layout(False)
     return figure
 

@@ -105,9 +105,8 @@ class Clustering(Kind):
     def _metric(self, run: Run) -> Metric:
         """Return what is drawn of a run."""
         if run.headline.held_out:
-            raise BadInput(
-                f"{run.folder}: judged on held-out examples, by {run.headline.title}; leave it out"
-            )
+            why = f"judged on held-out examples, by {run.headline.title}"
+            raise BadInput(f"{run.folder}: {why}; leave it out")
         found = {metric.name: metric for metric in run.metrics}
         if (self.field or run.headline.name) not in found:
             raise BadInput(f"{run.folder}: has no {self.field}; it has {', '.join(found)}")

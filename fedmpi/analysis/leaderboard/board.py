@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -92,11 +93,9 @@ class Board:
     @cached_property
     def ranked(self) -> list[str]:
         """Federations on which every ranked method has a score or cannot have one."""
-        states = {
-            data: {self.entries[data, method].state for method in self._competing}
-            for data in self.federations
-        }
-        return [data for data in self.federations if OPEN not in states[data]]
+        pairs = product(self.federations, self._competing)
+        unfinished = {data for data, method in pairs if self.entries[data, method].state == OPEN}
+        return [data for data in self.federations if data not in unfinished]
 
     @cached_property
     def ranks(self) -> dict[str, list[float]]:
@@ -180,9 +179,8 @@ class Board:
         found = {}
         for method, p_value in zip(differences, corrected(list(differences.values())), strict=True):
             verdict = differences[method].verdict(self.metric.higher, p_value)
-            found[method] = (
-                TOO_FEW_RATES if verdict == "worse" and method in self.track.few_rates else verdict
-            )
+            unjudged = verdict == "worse" and method in self.track.few_rates
+            found[method] = TOO_FEW_RATES if unjudged else verdict
         return found
 
     def tally(self, method: str, reference: str) -> tuple[int, int]:
@@ -235,7 +233,7 @@ def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ())
     methods = tuple(dict.fromkeys([*found.methods, *(row.method for row in rows)]))
     federations = tuple(found.federations)
     by_pair = grouped(rows, lambda row: row.pair)
-    pairs = [(data, method) for data in federations for method in methods]
+    pairs = product(federations, methods)
     entries = {pair: _entry(found, pair, by_pair.get(pair, [])) for pair in pairs}
     metric = _metric(rows)
     known: dict[str, dict[int, float]] = {}

@@ -13,7 +13,7 @@ from fedmpi.analysis.leaderboard import tables
 from fedmpi.analysis.leaderboard.board import Board
 from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.leaderboard.track import SEEDS
-from fedmpi.analysis.names import algorithm_name
+from fedmpi.analysis.names import algorithm_name, joined
 from fedmpi.metrics.metric import Metric
 
 
@@ -35,14 +35,10 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
         own=[each.track.argument for each in boards if not each.track.bundled],
         few_rates="; ".join(filter(None, map(few_rates, boards))),
     )
-    pictures = {
-        f"images/leaderboard-{found.track.name}.svg": _rendered(
-            "ranks.svg", board=found, marked=tables.marked
-        )
-        for found in boards
-        if found.ranking is not None
-    }
-    return {name: page, **pictures}
+    ranked = [found for found in boards if found.ranking is not None]
+    places = [f"images/leaderboard-{found.track.name}.svg" for found in ranked]
+    pictures = [_rendered("ranks.svg", board=found, marked=tables.marked) for found in ranked]
+    return {name: page, **dict(zip(places, pictures, strict=True))}
 
 
 def _rendered(name: str, **values: Any) -> str:
@@ -80,7 +76,7 @@ def answer(found: Board) -> str:
 def few_rates(found: Board) -> str:
     """Return which methods had which rates, too few of them; nothing where none had."""
     by_rates = grouped(found.track.few_rates, found.track.few_rates.__getitem__)
-    said = [f"{_methods(each)} {_names([f'{rate:g}' for rate in rates])}" for rates, each in by_rates.items()]
+    said = [f"{_methods(each)} {joined([f'{rate:g}' for rate in rates])}" for rates, each in by_rates.items()]
     return f"{found.track.name}: {', '.join(said)}" if said else ""
 
 
@@ -101,18 +97,15 @@ def where_learned(found: Board) -> list[str]:
     ]
     said = (
         f"On {len(without)} of {len(found.ranked)} federations at most one method is significantly better "
-        f"than a constant prediction ({constant_of(found.metric)}): {_names(listed)}."
+        f"than a constant prediction ({constant_of(found.metric)}): {joined(listed)}."
     )
     if not there.federations:
         return [said]
     tallies = {method: there.tally(method, REFERENCE) for method in found.competitors}
-    better, worse = (
-        _methods([method for method, each in tallies.items() if each[place]]) for place in (0, 1)
-    )
-    first = (
-        f"On {_names(there.federations)} methods learn more than a constant prediction. Better than FedAvg "
-        f"on at least one of them: {better}; worse: {worse}."
-    )
+    better = _methods([method for method, (wins, _) in tallies.items() if wins])
+    worse = _methods([method for method, (_, losses) in tallies.items() if losses])
+    learn = f"On {joined(there.federations)} methods learn more than a constant prediction"
+    first = f"{learn}. Better than FedAvg on at least one of them: {better}; worse: {worse}."
     return [first + _best_there(there, found.competitors), said]
 
 
@@ -120,25 +113,18 @@ def _best_there(there: Board, methods: Sequence[str]) -> str:
     """Return who has the best average ranks where methods learn, three and those that tie with the third."""
     if there.ranking is None:
         return ""
-    ranks, difference = (
-        {method: there.average(method) for method in methods},
-        there.ranking.critical_difference,
-    )
-    order = sorted(ranks, key=lambda method: ranks[method])
+    difference = there.ranking.critical_difference
+    ranks = {method: there.average(method) for method in methods}
+    order = sorted(ranks, key=ranks.__getitem__)
     last = ranks[order[min(3, len(order)) - 1]]
     best = [f"{algorithm_name(method)} ({ranks[method]:.1f})" for method in order if ranks[method] <= last]
     apart = [method for method in order if ranks[method] - ranks[order[0]] >= difference]
     behind = _methods([method for method in apart if method not in there.track.few_rates])
     return (
-        f" The best average ranks there: {_names(best)}. Behind the first by more than the critical "
+        f" The best average ranks there: {joined(best)}. Behind the first by more than the critical "
         f"difference ({difference:.1f}): {behind}."
     )
 
 
 def _methods(listed: Sequence[str]) -> str:
-    return _names([algorithm_name(each) for each in listed]) if listed else "no method"
-
-
-def _names(listed: Sequence[str]) -> str:
-    """Return names as a sentence lists them."""
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    return joined([algorithm_name(each) for each in listed]) if listed else "no method"

@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fedmpi.analysis.leaderboard.rows import ENDED, FINAL, TUNING, Constant, Row
+from pydantic import TypeAdapter, ValidationError
+
+from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 from fedmpi.tables.csv import csv_of
 
 Line = TypeVar("Line", Row, Constant)
-
-_TYPES: Mapping[str, type[str] | type[int] | type[float]] = {"str": str, "int": int, "float": float}
-
-_LARGEST = 1e39
-"""Above what float32 holds, in which scores are; sums and squares of it are still numbers."""
-
-_COUNTED = ("rounds_to_target",)
-"""Whole numbers, unless there is none."""
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_WHOLE = re.compile(r"[0-9]{1,18}")
-
-_ALLOWED: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("track", "data", "method", "case", "metric"), bool),
-    "stage": lambda value: value in (TUNING, FINAL),
-    "status": lambda value: value in ENDED,
-    "constant": math.isfinite,
-    **dict.fromkeys(("config_digest", "results_digest"), lambda value: bool(_DIGEST.fullmatch(value))),
-    **dict.fromkeys(("val", "test", "target"), lambda value: not abs(value) >= _LARGEST),
-    **dict.fromkeys(
-        ("bytes_per_client", "model_gflop", "cpu_seconds", "cpu_seconds_to_target"),
-        lambda value: not (value < 0 or value >= _LARGEST),
-    ),
-    **dict.fromkeys(_COUNTED, lambda value: math.isnan(value) or (0 <= value < _LARGEST and value % 1 == 0)),
-}
-"""What a cell may be, beside its type; a number may be NaN, which is an empty cell."""
 
 
 def as_csv(kind: type[Line], listed: Iterable[Line]) -> str:
@@ -54,7 +29,7 @@ def as_csv(kind: type[Line], listed: Iterable[Line]) -> str:
 def _text(name: str, value: object) -> object:
     if isinstance(value, float) and math.isnan(value):
         return ""
-    return int(value) if name in _COUNTED and isinstance(value, float) else value
+    return int(value) if name == "rounds_to_target" and isinstance(value, float) else value
 
 
 def read(*paths: Path) -> list[Row]:
@@ -93,33 +68,22 @@ def read_constants(path: Path) -> list[Constant]:
 
 
 def _read(kind: type[Line], path: Path, what: str) -> list[Line]:
-    types = {each.name: _TYPES[str(each.type)] for each in fields(kind)}
+    names, checked = tuple(each.name for each in fields(kind)), TypeAdapter(kind)
 
     def check(columns: tuple[str, ...]) -> None:
-        if columns != tuple(types):
+        if columns != names:
             raise BadInput(f"{path}: no {what} of a leaderboard: its columns differ")
 
     found: list[Line] = []
     for line, cells in load_csv(path, check):
         place = f"{path}, line {line}"
-        if None in cells or None in cells.values():
-            raise BadInput(f"{place}: not as many cells as columns; the file is damaged")
-        values = {name: _value(name, types[name], cell, place) for name, cell in cells.items()}
-        if values.get("stage", FINAL) == FINAL and values["seed"] not in SEEDS:
+        try:
+            row = checked.validate_python(cells)
+        except ValidationError as error:
+            name = str(error.errors()[0]["loc"][0])
+            raise BadInput(f"{place}: {name} = {short(cells[name])}; the file is damaged") from error
+        if getattr(row, "stage", FINAL) == FINAL and row.seed not in SEEDS:
             seeds = f"{SEEDS[0]} to {SEEDS[-1]}"
-            raise BadInput(
-                f"{place}: seed {values['seed']} is none of the winners' ({seeds}); the file is damaged"
-            )
-        found.append(kind(**values))
+            raise BadInput(f"{place}: seed {row.seed} is none of the winners' ({seeds}); the file is damaged")
+        found.append(row)
     return found
-
-
-def _value(name: str, kind: type[str] | type[int] | type[float], cell: str, place: str) -> Any:
-    try:
-        value = math.nan if kind is float and not cell else kind(cell)
-    except ValueError:
-        value = None
-    whole = kind is not int or _WHOLE.fullmatch(cell)
-    if value is None or not whole or not _ALLOWED.get(name, lambda value: True)(value):
-        raise BadInput(f"{place}: {name} = {short(cell)}; the file is damaged")
-    return value

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, Field, StringConstraints, WrapValidator
 
 from fedmpi.analysis import costs, scores
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.track import Pair, Track, tuned_text
 from fedmpi.analysis.winners import best_round
 from fedmpi.errors import BadInput
@@ -22,6 +25,24 @@ REFERENCE = "fedavg"
 
 ENDED = ("complete", "diverged")
 """Statuses of a run that has a row."""
+
+_LARGEST = 1e39
+"""Above what float32 holds, in which scores are; sums and squares of it are still numbers."""
+
+
+def _digits(cell: object) -> object:
+    if isinstance(cell, str) and not (cell.isascii() and cell.isdigit() and len(cell) < 19):
+        raise ValueError("no whole number")
+    return cell
+
+
+Label = Annotated[str, Field(min_length=1)]
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Whole = Annotated[int, BeforeValidator(_digits)]
+_or_empty = WrapValidator(lambda cell, check: math.nan if cell == "" else check(cell))
+Number = Annotated[float, Field(gt=-_LARGEST, lt=_LARGEST), _or_empty]
+Amount = Annotated[float, Field(ge=0, lt=_LARGEST), _or_empty]
+Count = Annotated[float, Field(ge=0, lt=_LARGEST, multiple_of=1), _or_empty]
 
 
 @dataclass(frozen=True)
@@ -56,29 +77,29 @@ class Row:
         Provenance: two runs that computed the same have the same digest of results.
     """
 
-    track: str
-    data: str
-    method: str
-    stage: str
-    case: str
-    seed: int
-    status: str
+    track: Label
+    data: Label
+    method: Label
+    stage: Annotated[str, StringConstraints(pattern=f"^({TUNING}|{FINAL})$")]
+    case: Label
+    seed: Whole
+    status: Annotated[str, StringConstraints(pattern=f"^({'|'.join(ENDED)})$")]
     settings: str
-    metric: str
-    best_round: int
-    val: float
-    test: float
-    clients: int
-    bytes_per_client: float
-    model_gflop: float
-    cpu_seconds: float
-    target: float
-    rounds_to_target: float
-    cpu_seconds_to_target: float
+    metric: Label
+    best_round: Whole
+    val: Number
+    test: Number
+    clients: Whole
+    bytes_per_client: Amount
+    model_gflop: Amount
+    cpu_seconds: Amount
+    target: Number
+    rounds_to_target: Count
+    cpu_seconds_to_target: Amount
     commit: str
-    numerics_version: int
-    config_digest: str
-    results_digest: str
+    numerics_version: Whole
+    config_digest: Digest
+    results_digest: Digest
 
     @property
     def pair(self) -> Pair:
@@ -104,11 +125,11 @@ class Constant:
         Mean over clients of the test score, in the metric's own scale.
     """
 
-    track: str
-    data: str
-    seed: int
-    metric: str
-    constant: float
+    track: Label
+    data: Label
+    seed: Whole
+    metric: Label
+    constant: Annotated[float, Field(allow_inf_nan=False)]
 
 
 _COMPARED = (
@@ -132,10 +153,8 @@ def rows_of(found: Track, runs: Iterable[Run], stage: str, earlier: Sequence[Row
     ended, pairs = [run for run in runs if run.status in ENDED], _pairs(found, stage)
     listed = [_row(found, run, stage, pairs) for run in ended]
     targets = _targets([row for row in earlier if row.stage == stage]) | _targets(listed)
-    return [
-        _with_target(row, run, targets.get(row.data, math.nan))
-        for row, run in zip(listed, ended, strict=True)
-    ]
+    both = zip(listed, ended, strict=True)
+    return [_with_target(row, run, targets.get(row.data, math.nan)) for row, run in both]
 
 
 def _row(found: Track, run: Run, stage: str, pairs: Mapping[str, Pair]) -> Row:
@@ -197,11 +216,8 @@ def _cpu_seconds(run: Run) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 def _targets(listed: Iterable[Row]) -> dict[str, float]:
     """Return FedAvg's mean validation score by federation."""
-    values: dict[str, list[float]] = {}
-    for row in listed:
-        if row.method == REFERENCE and row.scored:
-            values.setdefault(row.data, []).append(row.val)
-    return {data: float(np.mean(each)) for data, each in values.items()}
+    known = grouped((row for row in listed if row.method == REFERENCE and row.scored), lambda row: row.data)
+    return {data: float(np.mean([row.val for row in each])) for data, each in known.items()}
 
 
 def _with_target(row: Row, run: Run, target: float) -> Row:

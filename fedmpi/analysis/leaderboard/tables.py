@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, mean
 from fedmpi.analysis.leaderboard.rows import REFERENCE
@@ -61,14 +62,16 @@ def scores(found: Board) -> str:
     """Return a line per method: its score on each federation, with its interval."""
     verdicts = {data: found.leads(data) for data in found.federations}
     best = {data: _best(found, data) for data in found.federations}
-    lines = [
-        [
-            _name(found, each),
-            *(_score(found, data, each, verdicts[data], best[data]) for data in found.federations),
-        ]
-        for each in _methods(found)
-    ]
+    lines = _by_method(found, lambda data, each: _score(found, data, each, verdicts[data], best[data]))
     return markdown_of(("", *found.federations), [*lines, *_constants(found)])
+
+
+def _by_method(found: Board, entry: Callable[[str, str], str]) -> list[list[str]]:
+    """Return a line per method: its name, and its entry on each federation."""
+    return [
+        [_name(found, method), *(entry(data, method) for data in found.federations)]
+        for method in _methods(found)
+    ]
 
 
 def _constants(found: Board) -> list[list[str]]:
@@ -102,11 +105,7 @@ def _score(found: Board, data: str, method: str, verdicts: Mapping[str, str], be
 
 def settings(found: Board) -> str:
     """Return a line per method: what the tuning chose on each federation."""
-    lines = (
-        [_name(found, method), *(_setting(found, data, method) for data in found.federations)]
-        for method in _methods(found)
-    )
-    return markdown_of(("", *found.federations), lines)
+    return markdown_of(("", *found.federations), _by_method(found, partial(_setting, found)))
 
 
 def _setting(found: Board, data: str, method: str) -> str:

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from fedmpi.analysis.cells import without
+from fedmpi.analysis.options import flat
 from fedmpi.analysis.winners import seed_axis, suite_text, winners
 from fedmpi.case.optimizers import SgdOptions
 from fedmpi.config.documents import load_toml
@@ -71,9 +73,8 @@ class Track:
         """The rates of methods that have at most `FEW` of plain gradient descent on a federation."""
         few: dict[str, set[float]] = {}
         for (_, method), cases in self.candidates.items():
-            rates = {
-                rate for case in cases if (rate := _plain_rate(case.settings.get("optimizer"))) is not None
-            }
+            given = [_plain_rate(case.settings.get("optimizer")) for case in cases]
+            rates = {rate for rate in given if rate is not None}
             if 0 < len(rates) <= FEW:
                 few.setdefault(method, set()).update(rates)
         return {method: tuple(sorted(found)) for method, found in few.items()}
@@ -96,9 +97,8 @@ class Track:
     @property
     def final_cases(self) -> dict[str, Pair]:
         """Each pair by the names of its cases in the suite of the winners."""
-        return {
-            case_name([label, f"seed{seed}"]): pair for label, pair in self.pairs.items() for seed in SEEDS
-        }
+        pairs = product(self.pairs.items(), SEEDS)
+        return {case_name([label, f"seed{seed}"]): pair for (label, pair), seed in pairs}
 
     @property
     def federations(self) -> list[str]:
@@ -172,10 +172,8 @@ def stored(found: Track) -> dict[str, Settings]:
     whole = isinstance(listed, list) and all(isinstance(each, dict) and "label" in each for each in listed)
     if text.get("name") != found.tuned_name or not isinstance(case, dict) or not whole:
         raise BadInput(f"{path}: not the winners of {found.suite.name}, which belong there; move it")
-    return {
-        str(each["label"]): merge(case, {key: each[key] for key in each if key != "label"})
-        for each in listed or []
-    }
+    own = {str(each["label"]): without(each, "label") for each in listed or []}
+    return {label: merge(case, settings) for label, settings in own.items()}
 
 
 def tuned_suite(found: Track, settings: Mapping[str, Settings]) -> str:
@@ -193,10 +191,9 @@ def tuned_suite(found: Track, settings: Mapping[str, Settings]) -> str:
     shared.pop("algorithm", None)  # of a single winner: a value of an axis has some setting of its own
     own = [(label, without(each, *shared)) for label, each in kept.items()]
     description = f"Leaderboard, {found.name}: the winners of the tuning, ten seeds"
-    begin = (
-        "# Written by `fedmpi leaderboard run`; do not edit. Each method's best candidate by validation.\n"
-    )
-    return begin + suite_text(found.tuned_name, description, shared, toml_text(seed_axis(SEEDS)), own)
+    begin = "# Written by `fedmpi leaderboard run`; do not edit. Each method's best candidate by validation."
+    text = suite_text(found.tuned_name, description, shared, toml_text(seed_axis(SEEDS)), own)
+    return f"{begin}\n{text}"
 
 
 def merged(
@@ -210,7 +207,7 @@ def merged(
 
 def tuned_text(settings: Mapping[str, Any], candidates: Sequence[CaseSettings]) -> str:
     """Return what sets a candidate apart from the others of its method: ``key=value``, sorted by key."""
-    keys = sorted({key.removesuffix(".name") for each in candidates for key in _leaves(each.settings)})
+    keys = sorted({key.removesuffix(".name") for each in candidates for key in flat(each.settings)})
     varied = [key for key in keys if len({str(look_up(each.settings, key)) for each in candidates}) > 1]
     values = {key: look_up(settings, key) for key in varied}
     return " ".join(f"{key}={_plain(value)}" for key, value in values.items() if value is not None)
@@ -218,14 +215,6 @@ def tuned_text(settings: Mapping[str, Any], candidates: Sequence[CaseSettings]) 
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else toml_text(value)
-
-
-def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key
 
 
 def _plain_rate(optimizer: Any) -> float | None:

@@ -17,6 +17,7 @@ from fedmpi.analysis.scores import LAST
 from fedmpi.judging.estimates import THE_SAME, Estimate, corrected, estimate
 from fedmpi.metrics import clients
 from fedmpi.metrics.metric import Metric
+from fedmpi.registry.algorithms import ALGORITHMS
 
 EQUAL = "equal"
 """Verdict on a cell whose runs have the models and scores of the reference's in every round."""
@@ -45,15 +46,20 @@ class Cell(GeneralCell[Digest]):
     def lead(self, other: Cell) -> Estimate:
         """Return how much better it is than another, by the headline, paired by the seeds that both have."""
         seeds = [seed for seed in self.runs if seed in other.runs]
-        own, others = (
-            [clients.mean(cell.runs[seed].values[LAST]) for seed in seeds] for cell in (self, other)
-        )
-        return estimate(self.metric.sign * np.subtract(own, others))
+        pairs = [(self.runs[seed], other.runs[seed]) for seed in seeds]
+        gaps = [clients.mean(own.values[LAST]) - clients.mean(its.values[LAST]) for own, its in pairs]
+        return estimate(self.metric.sign * np.array(gaps))
 
     def equals(self, other: Cell) -> bool:
         """Return whether both have the same seeds, and by each the same models and scores in all rounds."""
-        own, others = ({seed: run.rounds_digest for seed, run in cell.runs.items()} for cell in (self, other))
-        return own == others
+        own, its = ({seed: run.rounds_digest for seed, run in cell.runs.items()} for cell in (self, other))
+        return own == its
+
+    @property
+    def never_split(self) -> bool:
+        """Whether its groups could split and did not: all clients are one group."""
+        could = self.algorithm in ALGORITHMS and "splits" in ALGORITHMS[self.algorithm].decides
+        return could and self.mean("splits") == 0
 
     def figure(self, name: str) -> Estimate:
         """Return the mean over seeds of a figure of the runs' summaries."""

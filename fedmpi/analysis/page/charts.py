@@ -94,7 +94,10 @@ def lines(
             chart.fine(f"band c{each.colour % COLOURS}", area(x(kept + 1), *edges), series=each.label)
     paths = [path(x(kept + 1), y(each.values[kept])) for each, kept in zip(series, rounds, strict=True)]
     for place, (each, data) in enumerate(zip(series, paths, strict=True)):
-        _line(chart, each, data, paths[place + 1 :].count(data))
+        covered = paths[place + 1 :].count(data)  # a line that others lie upon is wider, so that it shows
+        wide = f'style="stroke-width:{1.7 + 3 * covered:.1f}" ' if covered else ""
+        kind = f"line c{each.colour % COLOURS} d{each.dash % DASHES}"
+        chart.fine(kind, data, series=each.label, more=wide)
     label = f"{subject}: {title}, {y_label} by round, {len(series)} lines"
     alike = grouped(zip(series, paths, strict=True), lambda pair: pair[1])
     told = [", ".join(each.label for each, _ in pairs) for data, pairs in alike.items() if data and pairs[1:]]
@@ -123,13 +126,6 @@ def _kept(values: Float, most_points: int) -> npt.NDArray[np.int64]:
     """Return the rounds that are drawn: at most so many of those that have a value."""
     present = np.flatnonzero(np.isfinite(values))
     return present[thinned(len(present), most_points)]
-
-
-def _line(chart: Chart, each: Line, data: str, covered: int) -> None:
-    """Draw a line; one that others lie upon is wider, so that it shows."""
-    kind = f"line c{each.colour % COLOURS} d{each.dash % DASHES}"
-    wide = f'style="stroke-width:{1.7 + 3 * covered:.1f}" ' if covered else ""
-    chart.fine(kind, data, series=each.label, more=wide)
 
 
 def stack(title: str, y_label: str, names: Sequence[str], values: Float) -> Markup:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,11 @@ import numpy.typing as npt
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import without
-from fedmpi.analysis.costs import by_name, by_round, joules_by_phase
+from fedmpi.analysis.costs import by_name, by_round, by_step, joules_by_phase
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
-from fedmpi.metrics.metric import Metric
 from fedmpi.store.identical import rounds_digest
 from fedmpi.store.reader import Run
-from fedmpi.store.schema import SECURE_STEPS
 
 Float = npt.NDArray[np.float64]
 
@@ -52,16 +48,14 @@ class Holdings:
     emd: float
 
 
-@dataclass(frozen=True)
-class Digest:
-    """One run, in what the page shows of it.
+@dataclass(frozen=True, kw_only=True)
+class Digest(Run):
+    """One run, in what the page shows of it; without its results, partition and attempts.
 
     Attributes
     ----------
     config : dict
         With `numerics_version`: runs of two versions are never averaged.
-    metrics : tuple of Metric
-        The headline first.
     values : dict of float64 [n] or [1]
         The headline of each client, or of the run, by selection rule.
     curves : dict of float64 [R]
@@ -75,12 +69,6 @@ class Digest:
         without counters; `traffic`, MB of payload by collective, all ranks.
     """
 
-    folder: Path
-    config: dict[str, Any]
-    status: str
-    reason: str
-    clients: tuple[str, ...]
-    metrics: tuple[Metric, ...]
     summary: dict[str, Any]
     values: dict[str, Float]
     curves: dict[str, Float]
@@ -97,11 +85,6 @@ class Digest:
     def name(self) -> str:
         """The name of the run's folder."""
         return self.folder.resolve().name
-
-    @property
-    def headline(self) -> Metric:
-        """The metric by which it is judged first."""
-        return self.metrics[0]
 
     def setting(self, *across: str) -> dict[str, Any]:
         """Return what it has in common with the runs that it is compared with, across further settings."""
@@ -126,20 +109,16 @@ class Digest:
 
 def digest(run: Run, target: float | None) -> Digest:
     """Return what the page keeps of a run."""
+    config = run.config | {"rounds": run.rounds, "numerics_version": run.numerics_version}
     return Digest(
-        folder=run.folder,
-        config=run.config | {"rounds": run.rounds, "numerics_version": run.numerics_version},
-        status=run.status,
-        reason=run.reason,
-        clients=run.clients,
-        metrics=run.metrics,
+        **{**vars(run), "config": config, "results": {}, "partition": {}, "attempts": ()},
         summary=summarise(run, target),
         values={rule: scores.values(run, run.headline, rule) for rule in scores.rules(run.headline)},
         curves=_curves(run),
         costs=_costs(run),
         spent={
             "phases": by_name(run, "phase_seconds", lambda seconds: seconds.sum(axis=0).mean(axis=0)),
-            "secure": _secure(run),
+            "secure": by_step(run, "seconds", lambda rows: rows.sum(axis=0).mean()),
             "joules": joules_by_phase(run),
             "traffic": by_name(run, "collective_bytes", lambda sizes: sizes.sum(axis=(0, 1)) / 1e6),
         },
@@ -147,15 +126,6 @@ def digest(run: Run, target: float | None) -> Digest:
         provenance=run.attempts[-1].provenance if run.attempts else {},
         rounds_digest=rounds_digest(run),
     )
-
-
-def _secure(run: Run) -> dict[str, float]:
-    """Return the seconds of each step of secure sums by name, over all attempts."""
-    found: dict[str, float] = {}
-    for attempt, name in product(run.attempts, SECURE_STEPS):
-        if (rows := attempt.measurements.get(f"{name}_seconds")) is not None:
-            found[name] = found.get(name, 0.0) + float(rows.sum(axis=0).mean())
-    return found
 
 
 def _curves(run: Run) -> dict[str, Float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from markupsafe import Markup
@@ -62,12 +63,8 @@ def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
         Value of the headline on validation data; None: what the reference has in the last round.
     """
     several = [each for each in settings if len(each.cells) > 1]
-    charts = [
-        _against(each, cost)
-        for each in several
-        for cost in (TRAFFIC, TIME)
-        if any(cell.mean(cost.name) > 0 for cell in each.cells)
-    ]
+    pairs = product(several, (TRAFFIC, TIME))
+    charts = [_against(*pair) for pair in pairs if any(c.mean(pair[1].name) > 0 for c in pair[0].cells)]
     parts = [part("tradeoff")(target is None, bool(charts))]
     if charts:
         parts += [cells_legend([cell for _, cell in lines(several)]), grid(charts, "wide")]
@@ -178,43 +175,35 @@ def _means(cell: Cell, kind: str, names: Sequence[str]) -> Float:
     return means
 
 
-@dataclass(frozen=True)
-class _Picture:
-    """Bars of what cells spent by part.
+def _pictures(
+    settings: Sequence[Setting], kind: str, parts: Sequence[str], about: tuple[str, str, str],
+    units: Sequence[Unit], note: Callable[[Cell], str] | None = None,
+) -> Markup:  # fmt: skip
+    """Return bars of what cells spent by part below a legend, a picture per setting; nothing without any.
 
-    Attributes
+    Parameters
     ----------
+    settings : sequence of Setting
     kind : str
         As of `_means`.
     parts : sequence of str
-    title, axis, legend : str
+    about : tuple of str
+        Title, axis and legend.
     units : sequence of Unit
     note : callable
-        Returns what stands behind a cell's bar of this length; by default the length.
+        Returns what stands behind a cell's bar; by default its length.
     """
-
-    kind: str
-    parts: Sequence[str]
-    title: str
-    axis: str
-    legend: str
-    units: Sequence[Unit]
-    note: Callable[[Cell], str] | None = None
-
-    def of(self, settings: Sequence[Setting]) -> Markup:
-        """Return a picture per setting below a legend; nothing where no run has any."""
-        charts = []
-        for each in settings:
-            cells = [cell for cell in each.cells if any(run.spent[self.kind] for run in cell.runs.values())]
-            if cells:
-                values = np.nan_to_num(np.array([_means(cell, self.kind, self.parts) for cell in cells]))
-                ends = [human(length, self.units) for length in values.sum(axis=1)]
-                notes = map(self.note, cells) if self.note else ends
-                rows = [(cell.label, note) for cell, note in zip(cells, notes, strict=True)]
-                charts.append(
-                    bars(f"{each.heading}: {self.title}", self.axis, rows, self.parts, values, self.units)
-                )
-        return areas_legend(self.legend, self.parts) + grid(charts) if charts else Markup("")
+    title, axis, legend = about
+    charts = []
+    for each in settings:
+        cells = [cell for cell in each.cells if any(run.spent[kind] for run in cell.runs.values())]
+        if cells:
+            values = np.nan_to_num(np.array([_means(cell, kind, parts) for cell in cells]))
+            ends = [human(length, units) for length in values.sum(axis=1)]
+            notes = map(note, cells) if note else ends
+            rows = [(cell.label, text) for cell, text in zip(cells, notes, strict=True)]
+            charts.append(bars(f"{each.heading}: {title}", axis, rows, parts, values, units))
+    return areas_legend(legend, parts) + grid(charts) if charts else Markup("")
 
 
 def _most(cell: Cell) -> str:
@@ -225,19 +214,15 @@ def _joules(cell: Cell) -> str:
     return human(cell.mean("joules"), JOULES)
 
 
-_TIME = _Picture("phases", PHASES, "time by phase", "time of a rank", "Phases", SECONDS, _most)
-_STEPS = tuple(SECURE_STEPS)
-_SECURE = _Picture(
-    "secure", _STEPS, "secure sums by step", "time of a rank", "Steps of a secure sum", SECONDS
-)
-_NODES = "processors and memory of all nodes"
-_ENERGY = _Picture("joules", PHASES, "energy by phase", _NODES, "Phases", JOULES, _joules)
-
-
 def time(settings: Sequence[Setting]) -> Section:
     """Return where the time went, and how fast the work was done."""
-    content = part("time")() + _TIME.of(settings) + _SECURE.of(settings)
-    if energy := _ENERGY.of(settings):
+    of_rank, nodes = "time of a rank", "processors and memory of all nodes"
+    steps = ("secure sums by step", of_rank, "Steps of a secure sum")
+    content = part("time")()
+    content += _pictures(settings, "phases", PHASES, ("time by phase", of_rank, "Phases"), SECONDS, _most)
+    content += _pictures(settings, "secure", tuple(SECURE_STEPS), steps, SECONDS)
+    by_phase = ("energy by phase", nodes, "Phases")
+    if energy := _pictures(settings, "joules", PHASES, by_phase, JOULES, _joules):
         content += part("energy")() + energy
     rates = table("Rates and traffic", _rates(settings), lines(settings), "rates")
     return Section("time", "Time: which phase costs the most", content + rates)
@@ -247,8 +232,8 @@ def traffic(settings: Sequence[Setting]) -> Section:
     """Return the bytes of each collective."""
     found = dict.fromkeys(name for run in _runs(settings) for name in run.spent["traffic"])
     names = [name for name in found if name != "Ibarrier"]
-    title, axis = "bytes by collective", "payload of all ranks"
-    drawn = _Picture("traffic", names, title, axis, "Collectives", MEGABYTES).of(settings)
+    about = ("bytes by collective", "payload of all ranks", "Collectives")
+    drawn = _pictures(settings, "traffic", names, about, MEGABYTES)
     return Section("traffic", "Bytes by collective", part("traffic")() + drawn)
 
 
@@ -303,10 +288,8 @@ def _partition(run: Digest, holdings: Holdings) -> Markup:
         (client if alone or dataset in client else f"{client} {dataset}", f"{count:,.0f} examples")
         for client, dataset, count in zip(run.clients, holdings.datasets, totals[:, 0], strict=False)
     ]
-    shares, parts = (
-        100 * counts / np.maximum(totals, 1),
-        [f"class {place}" for place in range(counts.shape[1])],
-    )
+    shares = 100 * counts / np.maximum(totals, 1)
+    parts = [f"class {place}" for place in range(counts.shape[1])]
     more = f", the first {shown} of {len(run.clients)} clients" if shown < len(run.clients) else ""
     named = f"{setting_of(run.config, 'dataset')}, {setting_of(run.config, 'partition')}"
     title = f"{named}: EMD {holdings.emd:.3f}{more}"

@@ -185,16 +185,11 @@ def _configurations(digests: Sequence[Digest]) -> Markup:
     """Return the settings that all runs share, and of each run those in which it differs."""
     settings = [flat(run.config) for run in digests]
     names = sorted({name for each in settings for name in each})
-    shared = {
-        k: settings[0][k]
-        for k in names
-        if all(k in each and each[k] == settings[0].get(k) for each in settings)
-    }
+    first, *others = settings
+    shared = {k: v for k, v in first.items() if all(k in each and each[k] == v for each in others)}
     varying = [name for name in names if name not in (*shared, "name")]
-    rows = [
-        [run.name, *(words(each.get(k, "")) for k in varying)]
-        for run, each in zip(digests, settings, strict=True)
-    ]
+    pairs = zip(digests, settings, strict=True)
+    rows = [[run.name, *(words(each.get(name, "")) for name in varying)] for run, each in pairs]
     same, other = "Settings that all runs share", "Settings in which runs differ"
-    first = part("folded")(same, _pairs(same, ("setting", "value"), shared, "shared"))
-    return first + part("folded")(other, table(other, listed(["run", *varying]), rows, "varying"))
+    alike = part("folded")(same, _pairs(same, ("setting", "value"), dict(sorted(shared.items())), "shared"))
+    return alike + part("folded")(other, table(other, listed(["run", *varying]), rows, "varying"))

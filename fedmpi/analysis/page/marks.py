@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from markupsafe import Markup
@@ -182,9 +183,8 @@ def scatter(title: str, labels: tuple[str, str], units: Sequence[Unit], points: 
     y = scale([end for point in shown for end in point.interval], chart.bottom, chart.top)
     places = [(float(x(point.x / size)), float(y(point.y))) for point in shown]
     chart.grid(x, y, f"{labels[0]} ({name})", labels[1])
-    front = sorted(
-        (place for point, place in zip(shown, places, strict=True) if point.front), key=lambda place: place[0]
-    )
+    on_front = (place for point, place in zip(shown, places, strict=True) if point.front)
+    front = sorted(on_front, key=itemgetter(0))
     if len(front) > 1:
         steps = "".join(f"H{right:.1f}V{down:.1f}" for right, down in front[1:])
         chart.path("front", f"M{front[0][0]:.1f} {front[0][1]:.1f}{steps}")

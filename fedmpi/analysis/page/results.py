@@ -11,13 +11,14 @@ from markupsafe import Markup
 
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.columns import score
+from fedmpi.analysis.names import joined
 from fedmpi.analysis.page.axes import WIDTH, Chart, Float, Scale, scale
 from fedmpi.analysis.page.cells import EQUAL, SAME_SCORE, Cell, Lead, Setting, by_metric, direction
 from fedmpi.analysis.page.clients import wins
 from fedmpi.analysis.page.cost import costliest
 from fedmpi.analysis.page.overview import ahead
 from fedmpi.analysis.page.sections import Section, grid, part, table
-from fedmpi.analysis.remarks import never_split, remarks
+from fedmpi.analysis.page.settings import remarks
 from fedmpi.judging.estimates import LEVEL
 from fedmpi.judging.ranking import ranking, ranks
 from fedmpi.metrics.metric import Metric
@@ -66,10 +67,8 @@ def _ranks(settings: Sequence[Setting]) -> tuple[list[str], Float]:
     labels = list(dict.fromkeys(cell.label for each in whole_first for cell in each.cells))
     table = []
     for each in _whole(settings, labels):
-        own = {
-            cell.label: each.metric.sign * float(each.metric.shown(cell.score().mean)) for cell in each.cells
-        }
-        table.append(ranks([own[label] for label in labels]))
+        printed = {cell.label: float(each.metric.shown(cell.score().mean)) for cell in each.cells}
+        table.append(ranks([each.metric.sign * printed[label] for label in labels]))
     return labels, np.array(table)
 
 
@@ -113,9 +112,8 @@ def forest(setting: Setting) -> Markup:
     """Return the leads of a setting's cells with their intervals: filled where decided, hollow where not."""
     found = [(cell, lead) for cell, lead in setting.leads.items() if lead.gap.count]
     unit, over = setting.metric.points.strip() or setting.metric.title, _over([lead for _, lead in found])
-    chart = Chart(
-        f"{setting.heading}: lead over {over}", _LABELS, WIDTH - _FIGURES, bottom=8.0 + _ROW * len(found)
-    )
+    title, bottom = f"{setting.heading}: lead over {over}", 8.0 + _ROW * len(found)
+    chart = Chart(title, _LABELS, WIDTH - _FIGURES, bottom=bottom)
     ends = [setting.metric.scale * end for _, lead in found for end in lead.reach]
     x = scale([0.0, *ends], chart.left, chart.right)
     chart.grid(x, None, f"lead ({unit})")
@@ -127,9 +125,8 @@ def forest(setting: Setting) -> Markup:
 
 
 def _row(chart: Chart, cell: Cell, lead: Lead, x: Scale, y: float) -> None:
-    low, middle, high = x(
-        cell.metric.scale * np.array([lead.reach[0], lead.gap.mean, lead.reach[1]])
-    ).tolist()
+    places = np.sort([*lead.reach, lead.gap.mean])
+    low, middle, high = x(cell.metric.scale * places).tolist()
     decided = "dot" if lead.verdict in ("better", "worse") else "ring"
     figure, label = lead.figure(cell.metric), cell.label
     chart.text(_LABELS - 6, y + 3.5, label if len(label) <= 19 else f"{label[:17]}…", "tick end")
@@ -167,7 +164,7 @@ def _ahead(each: Setting) -> str:
     first, metric = ahead(each), each.metric
     if not first:
         return ""
-    names = Markup(_listed([Markup("<strong>{}</strong>").format(cell.label) for cell in first]))
+    names = Markup(joined([Markup("<strong>{}</strong>").format(cell.label) for cell in first]))
     own, lead = first[0].score(), each.lead(first[0])
     figure = _figure(metric, own.mean, own.half)
     if len(first) > 1:
@@ -197,29 +194,20 @@ def _leads(each: Setting) -> str:
     """Say how each cell stands against the reference; of those equal to it why, where the runs tell it."""
     over = _over(each.leads.values())
     found = grouped(each.leads, lambda cell: each.leads[cell].verdict)
-    groups = [
-        f"{said}: {', '.join(cell.label for cell in found[verdict])}"
-        for verdict, said in _VERDICTS.items()
-        if verdict in found
-    ]
+    labels = {verdict: ", ".join(cell.label for cell in cells) for verdict, cells in found.items()}
+    groups = [f"{said}: {labels[verdict]}" for verdict, said in _VERDICTS.items() if verdict in found]
     sentences = [f"Against {over} {'; '.join(groups)}."] if groups else []
     equal = found.get(EQUAL, [])
-    whole = [
-        cell.label for cell in equal if each.leads[cell].over.algorithm == "fedavg" and never_split(cell)
-    ]
+    of_fedavg = [cell for cell in equal if each.leads[cell].over.algorithm == "fedavg"]
+    whole = [cell.label for cell in of_fedavg if cell.never_split]
     others = [cell.label for cell in equal if cell.label not in whole]
     level = []
     if others:
-        level.append(f"{_listed(others)} equal{'s' * (len(others) == 1)} {over} in every round and seed")
+        level.append(f"{joined(others)} equal{'s' * (len(others) == 1)} {over} in every round and seed")
     if whole:
         they = "it equals" if len(whole) == 1 else "they equal"
-        level.append(f"{_listed(whole)} never split, so {they} {over}")
+        level.append(f"{joined(whole)} never split, so {they} {over}")
     return " ".join(sentences + [f"No difference: {'; '.join(level)}."] * bool(level))
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names with commas and an "and"."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _figure(metric: Metric, value: float, half: float = math.nan) -> str:
@@ -234,7 +222,7 @@ def _constant(each: Setting, first: Cell) -> str:
         return ""
     of = " of a client" if metric.scope == "client" else ""
     low = [cell.label for cell in each.cells if metric.sign * (cell.score().mean - value) <= 0]
-    said = f" {_listed(low)} {'is' if len(low) == 1 else 'are'} not better than that." if low else ""
+    said = f" {joined(low)} {'is' if len(low) == 1 else 'are'} not better than that." if low else ""
     return f" The same prediction for every example{of} would score {_figure(metric, value)}.{said}"
 
 

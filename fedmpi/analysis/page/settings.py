@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fedmpi.analysis.cells import UNSET, differing, grouped, key, redrawn, shown, titles
+from fedmpi.analysis.cells import UNSET, Config, differing, grouped, key, redrawn, shown, titles
 from fedmpi.analysis.names import (
     algorithm_looks,
     algorithm_name,
@@ -25,6 +26,7 @@ from fedmpi.analysis.page.collect import Digest
 from fedmpi.analysis.summary import setting
 from fedmpi.config.tables import value_at
 from fedmpi.errors import BadInput
+from fedmpi.store.schema import preparation_seconds
 
 _LONGEST_HEADING = 80
 """Runs that differ in more than a heading can say are numbered; the page lists their settings at its end."""
@@ -57,9 +59,8 @@ def settings(
         alike = found.setdefault((key(run.setting(*across)), own), {})
         twin = alike.setdefault(key(run.repeated()), {}).setdefault(int(run.config["seed"]), run)
         if twin is not run:
-            complaints.append(
-                f"{run.folder}: left out of the averages, the same case and seed as {twin.folder}"
-            )
+            same = f"the same case and seed as {twin.folder}"
+            complaints.append(f"{run.folder}: left out of the averages, {same}")
     sorted_out = _named([list(alike.values()) for alike in found.values()], reference, across)
     names = sorted({cell.algorithm for each in sorted_out for cell in each.cells})
     if reference not in (None, *names, *map(algorithm_name, names)):
@@ -111,6 +112,25 @@ def apart(found: Sequence[Setting]) -> list[str]:
     return lines
 
 
+def remarks(runs: Iterable[tuple[Config, Mapping[str, Any]]]) -> list[str]:
+    """Return lines, each once, about the algorithms of runs given by configuration and provenance."""
+    found: dict[str, None] = {}
+    for name, members in grouped(runs, lambda run: algorithm_name(str(setting(run[0], "algorithm")))).items():
+        for _, provenance in members:
+            found |= dict.fromkeys(f"{name}: {text}" for text in provenance.get("remarks", ()))
+        known = (preparation_seconds(provenance) for _, provenance in members)
+        if seconds := [each for each in known if each is not None]:
+            spent = f"That took {statistics.median(seconds):.0f} s (median); s/round does not count it"
+            found[f"{name}: clients work together before round 1. {spent}"] = None
+    return list(found)
+
+
+def unsplit(cells: Iterable[Cell]) -> list[str]:
+    """Return a line for each cell whose groups never split."""
+    labels = [cell.label for cell in cells if cell.never_split]
+    return [f"{label}: its groups never split, so all clients are one" for label in labels]
+
+
 _NUMBERED = "setting "
 _MOST_ACROSS = 3
 
@@ -122,10 +142,10 @@ def _named(
     configs = [run.setting(*across) for run in firsts]
     names = _names([run.config for run in firsts])
     looks = algorithm_looks((_Method(_first(seeds)).algorithm for alike in found for seeds in alike), DASHES)
-    headings = [
-        heading if len(heading) <= _LONGEST_HEADING else f"{name}, {_NUMBERED}{place + 1}"
-        for place, (name, heading) in enumerate(zip(names, titles(names, configs), strict=True))
-    ]
+    headings = titles(names, configs)
+    for place, heading in enumerate(headings):
+        if len(heading) > _LONGEST_HEADING:
+            headings[place] = f"{names[place]}, {_NUMBERED}{place + 1}"
     differs, listed = differing(names, configs), []
     for place, (run, alike) in enumerate(zip(firsts, found, strict=True)):
         heading, cells = headings[place], _cells(alike, looks, across)
@@ -158,11 +178,9 @@ def _cells(
     for dotted in across:
         values = [value_at(config, dotted) for config in configs]
         if len(set(map(str, values))) > 1:
-            parts = [f", {dotted.rpartition('.')[2]} = {shown(value)}" for value in values]
-            names = [
-                name if value is None else name + part
-                for name, part, value in zip(names, parts, values, strict=True)
-            ]
+            last = dotted.rpartition(".")[2]
+            parts = ["" if value is None else f", {last} = {shown(value)}" for value in values]
+            names = [name + part for name, part in zip(names, parts, strict=True)]
     drawn, used = [], Counter[str]()
     for method, seeds, config, label in zip(methods, found, configs, titles(names, configs), strict=True):
         # Of unsupervised methods a colour per objective, dashes per algorithm, on every dataset.

@@ -109,10 +109,8 @@ class Model:
         if ranks == 1:
             return 0.0
         traffic = self.traffic_alone if _has_one_worker(like, ranks) and self.traffic_alone else self.traffic
-        return sum(
-            self.networks[name].seconds(ranks, each.calls, each.fixed + each.by_rank * ranks)
-            for name, each in traffic.items()
-        )
+        sizes = {name: each.fixed + each.by_rank * ranks for name, each in traffic.items()}
+        return sum(self.networks[name].seconds(ranks, traffic[name].calls, sizes[name]) for name in traffic)
 
 
 def _has_one_worker(like: Point, ranks: int) -> bool:

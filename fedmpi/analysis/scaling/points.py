@@ -186,9 +186,8 @@ _FROM_ROOT = ("Bcast", "Scatterv")
 def _messages(attempt: AttemptRecord, measured: Mapping[str, Array]) -> dict[str, Messages]:
     found = {}
     for place, name in enumerate(attempt.collectives):
-        calls, sizes, seconds = (
-            measured[f"collective_{kind}"][:, :, place] for kind in ("calls", "bytes", "seconds")
-        )
+        names = [f"collective_{kind}" for kind in ("calls", "bytes", "seconds")]
+        calls, sizes, seconds = (measured[each][:, :, place] for each in names)
         if calls.any() and not name.endswith("arrier"):
             payload = sizes.sum(axis=1) if name in _BY_RANK else sizes.max(axis=1)
             others = seconds[:, 1:] if name in _FROM_ROOT and seconds.shape[1] > 1 else seconds

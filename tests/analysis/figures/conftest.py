@@ -3,8 +3,7 @@ import pytest
 from fedmpi.analysis import figures
 from fedmpi.analysis.figures import style
 from fedmpi.store.reader import load_run
-from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
-from tests.analysis.tasks import FIELDS, recorded
+from tests.analysis.tasks import FIELDS, blank, recorded
 
 
 @pytest.fixture
@@ -27,15 +26,8 @@ def record(tmp_path):
             "algorithm": {"name": "fedavg"},
             **settings,
         }
-        sizes = axis_sizes(len(clients), 1, 1)
-        rounds = []
-        for number in range(count):
-            rounds.append(
-                (blank_round(result_fields(extra), sizes), blank_round(measurement_fields(), sizes))
-            )
-            rounds[-1][0]["participated"][:] = 1
-            for name, values in results.items():
-                rounds[-1][0][name][...] = values[number]
+        given = [{name: values[number] for name, values in results.items()} for number in range(count)]
+        rounds = [blank(len(clients), fields=extra, **each) for each in given]
         folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
         return load_run(recorded(folder, config, clients, rounds, ranks=1, extra=extra))
 

@@ -17,15 +17,13 @@ def noise(multiplier):
 
 
 def test_points_by_epsilon_and_a_line_without_noise(record, draw):
-    picture = draw(
-        "epsilon",
-        [
-            run(record, noise(1.0), [0.4, 0.6], 166.0),
-            run(record, noise(0.1), [0.6, 0.8], 11112.0, seed=10),
-            run(record, noise(0.1), [0.7, 0.9], 11112.0, seed=11),
-            run(record, {"name": "clipping", "clip": 0.15}, [0.8, 0.9]),
-        ],
-    )
+    runs = [
+        run(record, noise(1.0), [0.4, 0.6], 166.0),
+        run(record, noise(0.1), [0.6, 0.8], 11112.0, seed=10),
+        run(record, noise(0.1), [0.7, 0.9], 11112.0, seed=11),
+        run(record, {"name": "clipping", "clip": 0.15}, [0.8, 0.9]),
+    ]
+    picture = draw("epsilon", runs)
     (axis,) = picture.axes
     assert axis.get_title(loc="left") == "FedAvg on PROTEINS"
     (points, _, _), line = axis.containers[0].lines, axis.lines[-1]

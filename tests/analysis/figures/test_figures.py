@@ -23,7 +23,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         figures.load("losses")
 
 
-UNKNOWN = r'^--option feild: unknown option; did you mean "field"\? \(known: field, first_round, log'
+UNKNOWN = r'^--option feild: unknown option; did you mean "field"\? \(known: field, first_round, panels'
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,9 @@ def labels(axis):
 
 
 def test_a_gain_is_a_clients_mean_over_seeds_minus_self_trains(record, draw):
-    runs = [
-        record({**SELF, "seed": 1}, test_accuracy=[[0.9, 0.9], [0.5, 0.6]]),
-        record({**SELF, "seed": 2}, test_accuracy=[[0.9, 0.9], [0.7, 0.6]]),
-        record({"seed": 1}, test_accuracy=[[0.1, 0.1], [0.1, 0.1], [0.8, 0.5]]),
-        record({"seed": 2}, test_accuracy=[[0.1, 0.1], [0.1, 0.1], [0.8, 0.4]]),
-        record({"seed": 3}, test_accuracy=[[0.1, 0.1], [0.1, 0.1], [0.0, 0.0]]),
-    ]
+    alone, fedavg = ([0.5, 0.6], [0.7, 0.6]), ([0.8, 0.5], [0.8, 0.4], [0.0, 0.0])
+    runs = [record({**SELF, "seed": n}, test_accuracy=[[0.9] * 2, each]) for n, each in enumerate(alone, 1)]
+    runs += [record({"seed": n}, test_accuracy=[[0.1] * 2] * 2 + [each]) for n, each in enumerate(fedavg, 1)]
     picture = draw("gains", runs)
     (axis,) = picture.axes
     assert points(picture) == [[20.0, -15.0]]
@@ -39,11 +35,11 @@ def test_a_gain_is_a_clients_mean_over_seeds_minus_self_trains(record, draw):
 
 
 def test_halves_are_those_of_the_setting_each_against_its_own_self_train(record, draw):
+    scores = {True: ([0.5, 0.5], [0.6, 0.7]), False: ([0.4, 0.4], [0.4, 0.3])}
     runs = [
-        record(overlapped(SELF, True), test_accuracy=[[0.5, 0.5]]),
-        record(overlapped({}, True), test_accuracy=[[0.6, 0.7]]),
-        record(overlapped(SELF, False), test_accuracy=[[0.4, 0.4]]),
-        record(overlapped({}, False), test_accuracy=[[0.4, 0.3]]),
+        record(overlapped(settings, overlap), test_accuracy=[each])
+        for overlap, both in scores.items()
+        for settings, each in zip((SELF, {}), both, strict=True)
     ]
     picture = draw("gains", runs, split="partition.overlap", sides=[False, True], labels=["apart", "shared"])
     (axis,) = picture.axes
@@ -59,10 +55,10 @@ def test_a_violin_per_dataset_with_halves_of_one_algorithm(record, draw):
         return {"dataset": {"name": dataset}, "algorithm": algorithm}
 
     runs = []
-    for dataset in ("PROTEINS", "gcfl/mix"):
-        runs.append(record({**SELF, "dataset": {"name": dataset}}, test_accuracy=[[0.5, 0.5]]))
-        runs.append(record(plus(dataset, False), test_accuracy=[[0.6, 0.7]]))
-        runs.append(record(plus(dataset, True), test_accuracy=[[0.5, 0.4]]))
+    for name in ("PROTEINS", "gcfl/mix"):
+        of_each = ({**SELF, "dataset": {"name": name}}, plus(name, False), plus(name, True))
+        scores = ([0.5, 0.5], [0.6, 0.7], [0.5, 0.4])
+        runs += [record(own, test_accuracy=[each]) for own, each in zip(of_each, scores, strict=True)]
     options = {"by": "dataset", "split": "algorithm.standardise", "sides": [False, True]}
     picture = draw("gains", runs, **options)
     (axis,) = picture.axes
@@ -73,10 +69,9 @@ def test_a_violin_per_dataset_with_halves_of_one_algorithm(record, draw):
 
 def test_as_published_is_a_maximum_at_splits_and_says_so(record, draw):
     split = [[0, 0], [0, 1]]
-    runs = [
-        record(SELF, test_accuracy=[[0.5, 0.5]]),
-        record({"algorithm": {"name": "gcfl"}}, test_accuracy=[[0.9, 0.4], [0.6, 0.6]], group=split),
-    ]
+    gcfl = {"algorithm": {"name": "gcfl"}}
+    runs = [record(SELF, test_accuracy=[[0.5, 0.5]])]
+    runs.append(record(gcfl, test_accuracy=[[0.9, 0.4], [0.6, 0.6]], group=split))
     assert points(draw("gains", runs)) == [[10.0, 10.0]]
     picture = draw("gains", runs, rule="as published")
     assert points(picture) == [[40.0, 10.0]]
@@ -107,11 +102,8 @@ def test_a_cell_without_self_train_is_named(record, draw):
 
 
 def test_self_train_of_two_lengths_needs_a_choice(record, draw):
-    runs = [
-        record(SELF, test_accuracy=[[0.5, 0.5]]),
-        record(SELF, test_accuracy=[[0.5, 0.5], [0.6, 0.6]]),
-        record({}, test_accuracy=[[0.7, 0.6]]),
-    ]
+    runs = [record(SELF, test_accuracy=scores) for scores in ([[0.5, 0.5]], [[0.5, 0.5], [0.6, 0.6]])]
+    runs.append(record({}, test_accuracy=[[0.7, 0.6]]))
     with pytest.raises(BadInput, match="for 1 and 2 rounds: choose one by self_train_rounds"):
         draw("gains", runs)
     assert points(draw("gains", runs, self_train_rounds=2)) == [[10.0, 0.0]]

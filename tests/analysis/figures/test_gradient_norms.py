@@ -33,7 +33,7 @@ def test_the_thick_line_is_the_mean_of_the_last_rounds_of_clients_that_are_a_cho
     assert line.get_xydata()[1:].tolist() == [[2, 1.25], [3, 1.25]]
     (single,) = [line for line in axis.lines if line.get_gid() == "each round"]
     assert single.get_ydata().tolist() == [1.0, 1.5, 1.0]
-    (axis,) = draw("gradient-norms", [run], clients=["b"], field="delta_norm", log=False, smooth=1).axes
+    (axis,) = draw("gradient-norms", [run], clients=["b"], field="delta_norm", smooth=1).axes
     (line,) = series(axis)
     assert line.get_xydata().tolist() == [[1, 0], [2, 1], [3, 1]]
     assert axis.get_ylabel() == "delta norm"

@@ -7,6 +7,7 @@ from fedmpi.errors import BadInput
 
 AGREEMENT, *_ = FedCch(FedCchOptions(name="fedcch")).fields(2)
 NOTHING = [np.nan, np.nan]
+NEVER = {"extra": [AGREEMENT], "domain_agreement": [np.nan]}
 
 
 def lines(axis):
@@ -18,10 +19,8 @@ def labels(axis):
 
 
 def test_mean_and_deviation_are_over_clients_after_seeds(record, draw):
-    runs = [
-        record({"seed": 1}, test_loss=[[1.0, 3.0], [0.0, 2.0]]),
-        record({"seed": 2}, test_loss=[[3.0, 5.0], [2.0, 2.0]]),
-    ]
+    losses = ([[1.0, 3.0], [0.0, 2.0]], [[3.0, 5.0], [2.0, 2.0]])
+    runs = [record({"seed": seed}, test_loss=each) for seed, each in enumerate(losses, 1)]
     picture = draw("losses", runs)
     line, low, high = lines(picture.axes[0])
     # Clients' means over seeds: 2 and 4, then 1 and 2; deviations 2 / sqrt(2) and 1 / sqrt(2).
@@ -32,12 +31,8 @@ def test_mean_and_deviation_are_over_clients_after_seeds(record, draw):
 
 
 def test_a_panel_per_dataset_and_a_line_per_algorithm(record, draw):
-    losses = [[1.0, 2.0]]
-    runs = [
-        record({"algorithm": {"name": "gcfl-plus"}}, test_loss=losses),
-        record({}, test_loss=losses),
-        record({"dataset": {"name": "gcfl/molecules"}}, test_loss=losses),
-    ]
+    others = {"algorithm": {"name": "gcfl-plus"}}, {}, {"dataset": {"name": "gcfl/molecules"}}
+    runs = [record(settings, test_loss=[[1.0, 2.0]]) for settings in others]
     first, second = draw("losses", runs).axes
     titles = [axis.get_title(loc="left") for axis in (first, second)]
     assert titles == ["PROTEINS, 2 clients", "MOLECULES, 2 clients"]
@@ -83,11 +78,7 @@ def test_agreement_of_clusters_is_smoothed_and_its_mean_is_named(record, draw):
         ({"test_loss": [NOTHING]}, {}, "test_loss is never defined there; leave it out"),
         ({"test_loss": [NOTHING]}, {"field": "count_loss"}, "has no count_loss: leave it out, or try --opt"),
         ({"test_loss": [[1.0, 1.0]]}, {"field": "domain_agreement"}, "has no domain_agreement"),
-        (
-            {"extra": [AGREEMENT], "domain_agreement": [np.nan]},
-            {"field": "domain_agreement"},
-            "may be of one domain; leave it out",
-        ),
+        (NEVER, {"field": "domain_agreement"}, "may be of one domain; leave it out"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(record, draw, results, options, words):

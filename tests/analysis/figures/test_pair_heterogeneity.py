@@ -15,11 +15,8 @@ def run(record, real_data):
     """Return a function that makes a run of datasets, a client each, from their last test accuracies."""
 
     def make_run(datasets, accuracy, seed=10, algorithm="fedavg"):
-        settings = {
-            "dataset": {"name": "+".join(datasets), "features": "degree"},
-            "algorithm": {"name": algorithm},
-            "seed": seed,
-        }
+        dataset = {"name": "+".join(datasets), "features": "degree"}
+        settings = {"dataset": dataset, "algorithm": {"name": algorithm}, "seed": seed}
         made = record(settings, tuple(datasets), test_accuracy=[[0.0] * len(datasets), accuracy])
         digests = [f"{name} {family_of(name).digest(name)}" for name in datasets]
         return replace(made, partition={"datasets": np.array(datasets), "dataset_digests": np.array(digests)})

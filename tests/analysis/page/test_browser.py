@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from fedmpi.cli.report import Formats, report
-from fedmpi.store.schema import axis_sizes, blank_round, measurement_fields, result_fields
-from tests.analysis.tasks import FIELDS, recorded
+from tests.analysis.tasks import blank, recorded
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +30,13 @@ def _record(folder, algorithm, seed, generator):
     }
     rounds = []
     for index in range(12):
-        results = blank_round(result_fields(FIELDS["accuracy"]), axis_sizes(4))
-        measured = blank_round(measurement_fields(), axis_sizes(4, 2, 1))
-        for name in ("test_accuracy", "val_accuracy", "test_loss", "train_loss", "gradient_norm"):
-            results[name][:] = generator.uniform(0.4, 0.9, 4)
-        results["group"][:] = [0, 0, 1, 1] if algorithm == "gcfl" and index > 5 else 0
+        names = ("test_accuracy", "val_accuracy", "test_loss", "train_loss", "gradient_norm")
+        scores = {name: generator.uniform(0.4, 0.9, 4) for name in names}
+        group = [0, 0, 1, 1] if algorithm == "gcfl" and index > 5 else 0
+        results, measured = blank(4, 2, group=group, client_bytes_up=250_000, **scores)
         measured["phase_seconds"][:] = generator.uniform(0.1, 0.3, (2, 6))
         measured["round_seconds"][()] = measured["virtual_seconds"][()] = 1.0
         measured["collective_bytes"][:] = 1000
-        results["client_bytes_up"][:] = 250_000
         rounds.append((results, measured))
     recorded(folder, config, clients, rounds, partition=partition, provenance={"cpu_model": "made up"})
 
@@ -88,9 +85,8 @@ def point(tab, box, share, kind="mouseMoved", **more):
 
 def test_a_method_is_hidden_and_shown_again_on_the_whole_page(tab, page):
     tab.open(page)
-    shown = (
-        "(place => [...document.querySelectorAll(place)].filter(p => p.getBoundingClientRect().width).length)"
-    )
+    seen = "filter(p => p.getBoundingClientRect().width)"
+    shown = f"(place => [...document.querySelectorAll(place)].{seen}.length)"
     places = {
         "#curves [data-series=GCFL]": 8,  # a band and a line in four charts
         "#results figure [data-series=GCFL]": 1,
@@ -130,9 +126,8 @@ def test_all_values_are_shown_under_the_pointer_and_by_key(tab, page):
 def test_a_chart_shows_a_part_of_its_rounds_by_drag_and_by_key_and_all_again(tab, page):
     tab.open(page)
     line = "document.querySelector('#curves svg.lines .line').getAttribute('d')"
-    ticks = (
-        "[...document.querySelectorAll('#curves .ticks .tick.middle')].map(tick => Number(tick.textContent))"
-    )
+    numbers = "map(tick => Number(tick.textContent))"
+    ticks = f"[...document.querySelectorAll('#curves .ticks .tick.middle')].{numbers}"
     box = show(tab, "#curves svg.lines")
     point(tab, box, 0.4)
     point(tab, box, 0.4, "mousePressed", button="left", clickCount=1)

@@ -59,9 +59,8 @@ def test_the_timeline_keeps_clusters_together_and_says_who_was_where():
     assert chart.count("<rect") == 4
     assert "b, rounds 1 to 1: cluster 1 of 3 (a, b, c)" in chart
     assert "b, rounds 2 to 3: cluster 2 of 1 (b)" in chart
-    assert [chart.index(f">{name}</text>") for name in "acb"] == sorted(
-        chart.index(f">{name}</text>") for name in "acb"
-    )
+    places = [chart.index(f">{name}</text>") for name in "acb"]
+    assert places == sorted(places)
 
 
 def test_areas_of_all_rounds_lie_within_the_axes():
@@ -85,10 +84,7 @@ def test_marks_say_their_numbers():
 
 def test_lines_that_coincide_are_named_and_the_covered_one_is_wider():
     same, other = np.array([0.5, 0.6]), np.array([0.5, 0.7])
-    drawn = [
-        Line(name, place, 0, values)
-        for place, (name, values) in enumerate(zip("ABC", (same, other, same), strict=True))
-    ]
+    drawn = [Line("ABC"[place], place, 0, values) for place, values in enumerate((same, other, same))]
     chart = str(lines("Accuracy", ("P", "accuracy"), drawn))
     assert '<p class="note">A, C coincide.</p>' in chart
     widths = re.findall(r'data-series="(.)"[^>]*?style="stroke-width:([0-9.]+)"', chart)
@@ -112,15 +108,10 @@ def test_a_round_that_takes_far_longer_than_all_others_is_cut_off_and_named():
 
 
 def test_units_that_people_say():
-    assert [human(value, SECONDS) for value in (0.0352, 9.5, 90, 5400, 200_000)] == [
-        "35.2 ms", "9.50 s", "1.50 min", "1.50 h", "2.31 d"
-    ]  # fmt: skip
-    assert [human(value, MEGABYTES) for value in (0.0, 0.012, 999.9, 1234)] == [
-        "0",
-        "12.0 kB",
-        "1,000 MB",
-        "1.23 GB",
-    ]
+    seconds = [human(value, SECONDS) for value in (0.0352, 9.5, 90, 5400, 200_000)]
+    assert seconds == ["35.2 ms", "9.50 s", "1.50 min", "1.50 h", "2.31 d"]
+    sizes = [human(value, MEGABYTES) for value in (0.0, 0.012, 999.9, 1234)]
+    assert sizes == ["0", "12.0 kB", "1,000 MB", "1.23 GB"]
 
 
 def test_points_on_the_front_are_joined_and_points_below_others_are_larger():

@@ -25,10 +25,8 @@ def made(ranks, clients=8, **changes):
     levels = int(np.ceil(np.log2(ranks))) if ranks > 1 else 0
     sizes = {"Bcast": 1e6, "Gatherv": 1e5 + 2e4 * ranks}
     calls = {"Bcast": 2.0, "Gatherv": 3.0}
-    messages = {
-        name: Messages(calls[name], sizes[name], LATENCY * calls[name] * levels + PER_BYTE * sizes[name])
-        for name in sizes
-    }
+    times = {name: LATENCY * calls[name] * levels + PER_BYTE * sizes[name] for name in sizes}
+    messages = {name: Messages(calls[name], sizes[name], times[name]) for name in sizes}
     training = np.bincount(placed, work.seconds).max()
     seconds = training + evaluate.max() + SERVER + (REST_ALONE + RECORD if ranks == 1 else REST)
     seconds += sum(each.seconds for each in messages.values()) if ranks > 1 else 0.0
@@ -59,10 +57,8 @@ def test_the_fit_finds_the_coefficients_that_made_the_times_and_predicts_them():
     first, model = points[0], fit(points, points)
     found = (model.step, model.flop, model.client, model.evaluated_flop, model.rest_alone, model.rest)
     assert found == pytest.approx((STEP, FLOP, CLIENT, EVALUATED, REST_ALONE, REST))
-    networks = [
-        (model.networks[name].latency, model.networks[name].per_byte) for name in ("Bcast", "Gatherv")
-    ]
-    assert networks == [pytest.approx((LATENCY, PER_BYTE))] * 2
+    for network in (model.networks["Bcast"], model.networks["Gatherv"]):
+        assert (network.latency, network.per_byte) == pytest.approx((LATENCY, PER_BYTE))
     assert (model.traffic["Gatherv"].fixed, model.traffic["Gatherv"].by_rank) == pytest.approx((1e5, 2e4))
     for each in points:
         assert model.seconds(each, each.ranks) == pytest.approx(each.seconds)
@@ -143,10 +139,8 @@ def test_systems_are_kept_apart():
 
 def test_cases_at_the_same_time():
     times = [("00:00", "01:00"), ("00:30", "01:30"), ("01:30", "02:00")]
-    points = [
-        made(1, folder=Path(f"runs/{n}"), started=f"2026-01-01T{a}:00Z", ended=f"2026-01-01T{b}:00Z")
-        for n, (a, b) in enumerate(times)
-    ]
+    spans = [{"started": f"2026-01-01T{a}:00Z", "ended": f"2026-01-01T{b}:00Z"} for a, b in times]
+    points = [made(1, folder=Path(f"runs/{number}"), **span) for number, span in enumerate(spans)]
     (found,) = together(points)
     assert (found.cases, found.most, found.ranks, found.seconds, found.per_hour) == (3, 2, (1,), 7200.0, 1.5)
 
