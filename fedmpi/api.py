@@ -6,7 +6,6 @@ A run is a process of its own, since MPI starts once per process: what is bad in
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from fedmpi.analysis.frames import Frames, load
 from fedmpi.comm.launch import launcher, python
 from fedmpi.config import locations
 from fedmpi.config.suite import read
+from fedmpi.config.tables import toml_document, toml_text
 from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted, RunFailed
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(
         path = locations.find(str(suite))
         folder = Path(out or _RUNS / read(path).name)
     command = [*python(), "run", str(path), "--out", str(folder)]
-    command += [f"--set={key}={_toml(value)}" for key, value in (settings or {}).items()]
+    command += [f"--set={key}={toml_text(value)}" for key, value in (settings or {}).items()]
     command += [f"--plugin={plugin}" for plugin in plugins]
     command += ["--resume"] * resume
     if ranks != 1:
@@ -142,22 +142,10 @@ def compare(
 
 def _written(suite: Mapping[str, Any], folder: Path) -> Path:
     """Write a suite into the folder of its runs, and return the file."""
-    text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in suite.items())
+    text, path = toml_document(suite), folder / "suite.toml"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "suite.toml"
     path.write_text(text)
     return path
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML, on one line."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, bool | int | float | str):  # of these JSON's texts are TOML's
-        return json.dumps(value, ensure_ascii=False)
-    raise BadInput(f"{value!r}: a setting is text, a number, true or false, a list or a dict")
 
 
 def _start(command: Sequence[str], quiet: bool) -> None:

@@ -107,19 +107,21 @@ def real_data():
 
 @pytest.fixture
 def fedmpi(tmp_path, monkeypatch, capfd):
-    """Return a function that runs a command line in this process, in an empty folder.
+    """Return a function that runs a command line in this process, in an empty folder, to the given exit code.
 
     The program is the one that the console script starts; only the interpreter's start is spared.
     """
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments):
+    def run(*arguments, code=None):
         monkeypatch.setattr(sys, "argv", ["fedmpi", *map(str, arguments)])
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out, err)
+        done = subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out, err)
+        assert code in (None, done.returncode), out + err
+        return done
 
     return run
 

@@ -66,12 +66,6 @@ class Measurement:
         """Return labels and figures as JSON values."""
         return {**self.labels, "figures": {name: each.record() for name, each in self.figures.items()}}
 
-    @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Measurement:
-        """Return the measurement that `record` came from."""
-        figures = {n: Samples.of(e["unit"], e["samples"]) for n, e in record["figures"].items()}
-        return cls({name: value for name, value in record.items() if name != "figures"}, figures)
-
 
 @dataclass(frozen=True)
 class Report:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from fedmpi.case.schema import Case
-from fedmpi.cli.options import AnalysisSeed, Data, Json, OneCase, Set, SuiteName, Walks
+from fedmpi.cli.options import Data, Json, OneCase, Seed, Set, SuiteName, Walks
 from fedmpi.cli.plan import Selection
 from fedmpi.cli.terminal import print_json, show
 from fedmpi.config import locations
@@ -35,9 +35,7 @@ from fedmpi.registry.check import check_suite
 from fedmpi.tables.table import Column, Table, fields, listed
 
 Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets or groups; by default the paper's.")]
-AsPublished = Annotated[
-    bool, typer.Option(help="Choices that fit the paper's numbers; see docs/analyses.md.")
-]
+Published = Annotated[bool, typer.Option(help="Choices that fit the paper's numbers; see docs/analyses.md.")]
 
 
 def _load(data: Data, options: DatasetOptions) -> tuple[RawGraphs, ...]:
@@ -57,11 +55,7 @@ def _named(data: Data, names: Sequence[str]) -> list[RawGraphs]:
 
 
 def properties(
-    data: Data,
-    names: Datasets = None,
-    seed: AnalysisSeed = 0,
-    as_published: AsPublished = False,
-    as_json: Json = False,
+    data: Data, names: Datasets = None, seed: Seed = 0, as_published: Published = False, as_json: Json = False
 ) -> int:
     """Graph properties beside those of random graphs (GCFL, Table 1).
 
@@ -124,7 +118,7 @@ _STATISTICS: tuple[Column[Statistics], ...] = (
 
 
 def heterogeneity(
-    data: Data, walks: Walks, names: Datasets = None, as_published: AsPublished = False, as_json: Json = False
+    data: Data, walks: Walks, names: Datasets = None, as_published: Published = False, as_json: Json = False
 ) -> int:
     """Structure and feature heterogeneity in a dataset, or across several (GCFL, Table 2).
 
@@ -199,21 +193,17 @@ def _distinct_partitions(cases: Sequence[Case]) -> list[Case]:
 
 def _leakage(case: Case, found: Leakage, clients: int) -> dict[str, Any]:
     """Return how many test examples the first clients have, and of how many there is a twin where."""
-    names = ("client", "dataset", "test", "own", "other", "none")
+    parts = {"own": "own", "other": "other", "none": "clean"}
     rows = [
-        (
-            each.client,
-            each.dataset,
-            len(each.own),
-            *(int(twins.sum()) for twins in (each.own, each.other, each.clean)),
-        )
+        {"client": each.client, "dataset": each.dataset, "test": len(each.own)}
+        | {name: int(getattr(each, part).sum()) for name, part in parts.items()}
         for each in found.clients[:clients]
     ]
     return {
         "dataset": case.dataset.name,
         "partition": case.partition.model_dump(mode="json"),
         "distinct": [asdict(each) for each in found.datasets],
-        "clients": [dict(zip(names, row, strict=True)) for row in rows],
+        "clients": rows,
     }
 
 

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedmpi.benchmarks import cases
-from fedmpi.benchmarks.samples import Turns
 from fedmpi.cli.commands import refuse_beside
-from fedmpi.cli.measuring import (
-    Measured,
-    Pairs,
-    PairsBefore,
-    Repetitions,
-    Warmup,
-    finish,
-    measuring,
-    names_of,
-    told,
-)
+from fedmpi.cli.measuring import Measured, Pairs, Repetitions, Times, finish, measuring, names_of, told
 from fedmpi.cli.options import Data, Json, Mirror, whole_numbers
 from fedmpi.cli.session import started
 from fedmpi.comm import launch
@@ -33,6 +22,7 @@ if TYPE_CHECKING:
 
 _SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
 """Those of GCFL's five repetitions, in their order, and more."""
+_SUMS = "fixed32,secagg,secagg+,lightsecagg"
 _MOST_FLOATS = 100_000_000
 """Beyond it a rank holds gigabytes of copies."""
 _RANKS_PER_CORE = 32
@@ -46,12 +36,7 @@ def _world() -> World:
     return world
 
 
-def train(
-    case: Measured,
-    repetitions: Repetitions = 10,
-    warmup: Warmup = 3,
-    as_json: Json = False,
-) -> int:
+def train(case: Measured, turns: Times = Times(10, 3), as_json: Json = False) -> int:
     """Time local training and evaluation of all clients in one process, beside the machine's own rates.
 
     Examples
@@ -62,16 +47,10 @@ def train(
     show = measuring("train", checked.case.threads)
     from fedmpi.benchmarks.train import measure
 
-    return show(measure(checked, case.source(), _world(), Turns(repetitions, warmup)), as_json)
+    return show(measure(checked, case.source(), _world(), turns), as_json)
 
 
-def sums(
-    case: Measured,
-    reductions: str = "fixed32,secagg,secagg+,lightsecagg",
-    repetitions: Repetitions = 15,
-    warmup: Warmup = 3,
-    as_json: Json = False,
-) -> int:
+def sums(case: Measured, reductions: str = _SUMS, turns: Times = Times(15, 3), as_json: Json = False) -> int:
     """Time rounds of one case with several reductions in turn: what secure sums add to a round.
 
     Parameters
@@ -90,13 +69,12 @@ def sums(
     show = measuring("sums", checked[0].case.threads)
     from fedmpi.benchmarks.sums import measure
 
-    return show(measure(checked, case.source(), _world(), Turns(repetitions, warmup)), as_json)
+    return show(measure(checked, case.source(), _world(), turns), as_json)
 
 
 def comm(
     sizes: Annotated[list[int] | None, typer.Option("--size", min=1, max=_MOST_FLOATS)] = None,
-    repetitions: Repetitions = 20,
-    warmup: Warmup = 3,
+    turns: Times = Times(20, 3),
     as_json: Json = False,
 ) -> int:
     """Time collectives and reductions on the ranks that mpiexec starts, against the same data pickled.
@@ -115,7 +93,7 @@ def comm(
     with started() as world:
         from fedmpi.benchmarks.comm import SIZES, measure
 
-        report = measure(world, sizes or SIZES, Turns(repetitions, warmup))
+        report = measure(world, sizes or SIZES, turns)
         facts = {"threads": 1, "mpi": world.describe()}
     return finish(checkout, facts, report, as_json) if world.is_root else 0
 
@@ -123,8 +101,7 @@ def comm(
 def record(
     clients: Annotated[list[int] | None, typer.Option(min=1)] = None,
     out: Path | None = None,
-    repetitions: Repetitions = 20,
-    warmup: Warmup = 3,
+    turns: Times = Times(20, 3),
     as_json: Json = False,
 ) -> int:
     """Time how rounds are written: event log, HDF5 file, both with their checks, checkpoint.
@@ -143,7 +120,7 @@ def record(
     show = measuring("record")
     from fedmpi.benchmarks.record import CLIENTS, measure
 
-    return show(measure(clients or CLIENTS, out, Turns(repetitions, warmup)), as_json)
+    return show(measure(clients or CLIENTS, out, turns), as_json)
 
 
 def data(
@@ -173,8 +150,7 @@ def peers(
     context: typer.Context,
     data: Data,
     settings: str | None = None,
-    repetitions: Pairs = 15,
-    warmup: PairsBefore = 3,
+    turns: Pairs = Pairs(15, 3),
     accuracy: bool = False,
     rounds: Annotated[int, typer.Option(min=1)] = 50,
     seeds: Annotated[int, typer.Option(min=2, max=len(_SEEDS))] = 5,
@@ -208,7 +184,7 @@ def peers(
     given = chosen, data.source(), _world()
     if accuracy:
         return show(compare_accuracies(*given, rounds, _SEEDS[:seeds]), as_json)
-    return show(compare_times(*given, Turns(repetitions, warmup)), as_json)
+    return show(compare_times(*given, turns), as_json)
 
 
 def _peer_cases(settings: str) -> list[Checked]:
@@ -226,8 +202,7 @@ def ranks(
     case: Measured,
     numbers: Annotated[str, typer.Option("--ranks")] = "2,3",
     rounds: Annotated[int, typer.Option(min=3)] = 30,
-    repetitions: Repetitions = 7,
-    warmup: Warmup = 1,
+    turns: Times = Times(7, 1),
     as_json: Json = False,
 ) -> int:
     """Time the same run on several numbers of ranks in turn, each started by mpiexec.
@@ -255,4 +230,4 @@ def ranks(
     changes = cases.changes(case.suite, [*(case.set_ or []), change])
     suite, offline = case.suite or cases.DEFAULT, bool(case.offline)
     command = command_of(suite, changes, mirror=case.mirror, data=case.data, offline=offline)
-    return show(ranks_in_turn(command, wanted, Turns(repetitions, warmup), told), as_json)
+    return show(ranks_in_turn(command, wanted, turns, told), as_json)

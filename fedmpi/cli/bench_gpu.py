@@ -11,7 +11,7 @@ import typer
 
 from fedmpi.analysis.stored import commit
 from fedmpi.cli.commands import refuse_beside
-from fedmpi.cli.measuring import Pairs, PairsBefore, alone, names_of, told
+from fedmpi.cli.measuring import Pairs, alone, names_of, told
 from fedmpi.cli.options import Data
 from fedmpi.cli.terminal import refuse_no_file, say
 from fedmpi.config.documents import load_json
@@ -34,22 +34,19 @@ class Asked:
         Of gpu/rounds, with commas; default proteins,nci1,molecules,sider.
     parts
         Of agreement, rounds, profile, resume, ranks, sharing; default all.
-    out
-        JSON file of all findings, written as they come.
     """
 
     device: Literal["cuda", "cpu"] = "cuda"
     settings: str | None = None
     parts: str | None = None
-    repetitions: Pairs = 10
-    warmup: PairsBefore = 3
-    out: Path = Path("results/gpu.json")
 
 
 def gpu(
     context: typer.Context,
     data: Data,
     asked: Asked,
+    turns: Pairs = Pairs(10, 3),
+    out: Path = Path("results/gpu.json"),
     from_: list[Path] | None = None,
 ) -> int:
     """Hold every path of a GPU against the CPU, time and profile rounds beside PyTorch Geometric.
@@ -59,6 +56,8 @@ def gpu(
 
     Parameters
     ----------
+    out
+        JSON file of all findings, written as they come.
     from_
         Show what such files hold, one after another; measure nothing.
 
@@ -70,31 +69,29 @@ def gpu(
     """
     if from_:
         refuse_beside(context, "--from measures nothing", ("from_",))
-    reports = [_stored(path) for path in from_] if from_ else [_measured(data, asked)]
+    reports = [_stored(path) for path in from_] if from_ else [_measured(data, asked, turns, out)]
     for line in "\n\n".join(map(markdown, reports)).splitlines():
         say(line)
     bad = [each for each in reports[0]["parts"] if each["status"] not in ("complete", "skipped")]
     return 1 if bad and not from_ else 0
 
 
-def _measured(data: Data, asked: Asked) -> dict[str, Any]:
+def _measured(data: Data, asked: Asked, turns: Pairs, out: Path) -> dict[str, Any]:
     from fedmpi.benchmarks.gpu import kit
-    from fedmpi.benchmarks.samples import Turns
 
     known = ("synthetic", *kit.SETTINGS)
     chosen = kit.SETTINGS if asked.settings is None else names_of(asked.settings, known, "--settings")
     optional = [name for name in kit.PARTS if name != "device"]
     wanted = ("device", *(optional if asked.parts is None else names_of(asked.parts, optional, "--parts")))
-    refuse_no_file(asked.out, "--out ")
+    refuse_no_file(out, "--out ")
     checkout = alone("gpu")
-    turns = Turns(asked.repetitions, asked.warmup)
     requests = kit.requests(wanted, chosen, asked.device, data.source(), turns)
     if idle := [part for part in wanted if asked.parts and part not in {each.part for each in requests}]:
         raise BadInput(f"--parts {idle[0]}: of the settings {', '.join(kit.GROUPS_OF)} only")
     machine = without_paths(collect({}, checkout))
     settings = {"device": asked.device, "settings": list(chosen), **vars(turns)}
-    report = kit.run(requests, settings, machine, asked.out, told)
-    told(f"Findings: {asked.out}")
+    report = kit.run(requests, settings, machine, out, told)
+    told(f"Findings: {out}")
     return report
 
 

@@ -1,7 +1,8 @@
 """A function is a command: its signature has the options, its docstring what they mean.
 
 A parameter without a default is an argument, one with a default an option of its name, unless typer.Argument
-or typer.Option in its annotation says otherwise. A dataclass stands for an option per field.
+or typer.Option in its annotation says otherwise. A dataclass stands for an option per field; where the
+parameter has a default, the fields have what they are there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _METAVARS = {Path: "PATH", int: "N", float: "X", bool: " "}
 
 
 def commands(
-    places: Mapping[str, str], panels: Mapping[str, tuple[str, ...]] | None = None, **settings: Any
+    places: Mapping[str, str], panels: Mapping[str, Collection[str]] | None = None, **settings: Any
 ) -> typer.Typer:
     """Return commands that are imported when they are called.
 
@@ -54,7 +55,7 @@ class _ByModule(TyperGroup):
     """Commands that are imported when they are asked for: the program starts fast, and needs no torch."""
 
     places: Mapping[str, str]
-    panels: Mapping[str, tuple[str, ...]]
+    panels: Mapping[str, Collection[str]]
     _listing = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -125,7 +126,11 @@ def _by_field(function: Callable[..., Any]) -> Callable[..., Any]:
             meanings = _meanings(base, "Attributes") | meanings
         kinds = get_type_hints(groups[name], include_extras=True)  # of a base in the names of its own module
         fields_of = inspect.signature(groups[name]).parameters
-        listed += [field.replace(annotation=kinds[name]) for name, field in fields_of.items()]
+        standing = {} if each.default is each.empty else vars(each.default)
+        listed += [
+            field.replace(annotation=kinds[name], default=standing.get(name, field.default))
+            for name, field in fields_of.items()
+        ]
 
     @functools.wraps(function)
     def call(**given: Any) -> Any:

@@ -8,37 +8,34 @@ from typing import Annotated
 import typer
 
 from fedmpi.cli.options import Cache, Mirror, Plugin
-from fedmpi.cli.terminal import say
-from fedmpi.cli.terminal import show as show_parts
+from fedmpi.cli.terminal import say, show
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.datasets.names import families, family_of
 from fedmpi.datasets.source import DataSource
 from fedmpi.registry.check import check_suite
-from fedmpi.registry.kinds import load_plugins
 from fedmpi.tables.table import Table, listed
 
 Names = Annotated[list[str], typer.Argument(help="Datasets, groups or suites.")]
 
 
-def show(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
+def list_(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> int:
     """List the known datasets and groups, and whether they are at hand.
 
     Examples
     --------
     fedmpi data list
     """
-    load_plugins(plugin or [])
     source, every = DataSource.from_environment(data, mirror), families()
     for family in every:
         if family.names and family.prepared:
             columns = listed([*family.columns, "at hand"], wrapped=["at hand"])
             rows = [(*family.row(name), source.status(name)) for name in family.names]
-            show_parts(Table(columns, rows, family.title or family.name))
+            show(Table(columns, rows, family.title or family.name))
     groups = [(name, " ".join(members)) for family in every for name, members in family.groups.items()]
     columns = listed(["name", "datasets"], wrapped=["datasets"])
     generated = [f"{name} (generated)" for family in every if not family.prepared for name in family.names]
-    return show_parts(
+    return show(
         Table(columns, groups, "Groups: one client per dataset"),
         f"Also: {', '.join(generated)}, any other TU name, own folders in TU format; fetch takes suites too. "
         f"Prepared ones are in {source.cache}.",
@@ -52,7 +49,6 @@ def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugi
     --------
     fedmpi data fetch PROTEINS gcfl/table3
     """
-    load_plugins(plugin or [])
     source = DataSource.from_environment(data, mirror)
     for member in _members(names, source):
         source.check(member)
@@ -72,7 +68,6 @@ def verify(names: Names, data: Cache = None, plugin: Plugin = None) -> int:
     --------
     fedmpi data verify PROTEINS
     """
-    load_plugins(plugin or [])
     source = DataSource.from_environment(data)
     for member in _members(names, source):
         say(f"{member}: ok, {_checked(member, source)}")

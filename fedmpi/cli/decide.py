@@ -20,7 +20,7 @@ from fedmpi.cli.terminal import show, write
 from fedmpi.config import locations
 from fedmpi.config.documents import load_json
 from fedmpi.config.suite import CaseSettings, read
-from fedmpi.config.tables import toml_text
+from fedmpi.config.tables import toml_document
 from fedmpi.errors import BadInput, Diverged, Interrupted, RunFailed
 from fedmpi.reproduction.deciding import Design, Standing, standings
 from fedmpi.reproduction.published import Published
@@ -154,7 +154,10 @@ class _Deciders:
         """Run cases as a suite of its own, under the suite's name; return the sweep's exit code."""
         self.root.mkdir(parents=True, exist_ok=True)
         suite = self.root / _SUITE
-        write(suite, _as_suite(self.posed[0].claim.suite, cases))
+        said = "Cases that claims about the suite need up to their next looks"
+        listed = [{"label": case.name, **case.settings} for case in cases]
+        text = {"name": self.posed[0].claim.suite, "description": said, "matrix": {"case": listed}}
+        write(suite, toml_document(text))
         plan = plan_suite(read(suite), self.root, resume=True, ranks=self.options.ranks)
         return run_missing(plan, suite, replace(self.options, set_=None, out=self.root), share, budget)
 
@@ -167,21 +170,6 @@ class _Deciders:
         if standing.next_look is None:
             return f"{self.design.max_seeds} seeds at most"
         return "budget" if code == Interrupted.exit_code else ""
-
-
-def _as_suite(name: str, cases: Iterable[CaseSettings]) -> str:
-    """Return cases as a suite, TOML."""
-    lines = [
-        f'name = "{name}"',
-        'description = "Cases that claims about the suite need up to their next looks"',
-        "",
-        "[matrix]",
-        "case = [",
-        *(f"    {toml_text({'label': case.name, **case.settings})}," for case in cases),
-        "]",
-        "",
-    ]
-    return "\n".join(lines)
 
 
 def _rows_of(folder: Path) -> list[dict[str, str]]:

@@ -10,28 +10,23 @@ from typing import Annotated
 
 import typer
 
-from fedmpi.cli.jobs_report import (
-    say_held,
-    show_plan,
-    show_states,
-    show_submitted,
-    show_systems,
-    state_facts,
-)
+from fedmpi.cli import jobs_report
 from fedmpi.cli.options import Cache, Json, Out, Plugin, Set, SuiteName
 from fedmpi.cli.terminal import print_json, say
+from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.jobs import slurm, submission
-from fedmpi.jobs.order import Ordered, changed, reopen, request
+from fedmpi.jobs.order import Ordered, absolute, changed, reopen
 from fedmpi.jobs.plan import Wishes
-from fedmpi.jobs.status import ask, ask_or_refuse, states, tasks_of
-from fedmpi.jobs.submission import earlier
+from fedmpi.jobs.status import ask, ask_or_refuse, states
+from fedmpi.jobs.submission import Request, earlier
 
+Into = Annotated[Path, typer.Option(help="Folder to write into.")]
 Target = Annotated[str, typer.Argument(help="A suite that was submitted, or the folder of its cases.")]
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Wishes):
     """How the cases are spread over tasks.
 
     Attributes
@@ -51,13 +46,9 @@ class Shape:
     at_once: Annotated[int | None, typer.Option(min=1)] = None
     minutes: Annotated[int | None, typer.Option(min=2)] = None
 
-    def wishes(self) -> Wishes:
-        """Return them as the plan takes them."""
-        return Wishes(self.ranks, self.tasks, self.at_once, self.minutes)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Order(Shape):
+@dataclass(frozen=True)
+class Order:
     """The cases of a suite on a system.
 
     Attributes
@@ -71,13 +62,23 @@ class Order(Shape):
     out: Out = None
     plugin: Plugin = None
 
-    def of(self, suite: str, data: Path | None = None) -> Ordered:
-        """Return what is ordered of a suite, checked."""
-        asked = request(suite, self.system, self.set_ or [], self.plugin or [], data, self.wishes())
+    def of(self, suite: str, wishes: Wishes, data: Path | None = None) -> Ordered:
+        """Return what is ordered of a suite, checked, with paths that hold in any working folder."""
+        asked = Request(
+            suite=absolute(suite),
+            overrides=tuple(self.set_ or ()),
+            plugins=tuple(str(path.absolute()) for path in self.plugin or ()),
+            data=str(DataSource.from_environment(data).cache.absolute()),
+            directory=str(Path.cwd()),
+            system=absolute(self.system),
+            wishes=wishes,
+        )
         return Ordered(asked, self.out)
 
 
-def plan(suite: SuiteName, order: Order, records: list[Path] | None = None, as_json: Json = False) -> int:
+def plan(
+    suite: SuiteName, shape: Shape, order: Order, records: list[Path] | None = None, as_json: Json = False
+) -> int:
     """Show cases, ranks, nodes and estimated time of a suite against a system's limits.
 
     Parameters
@@ -89,24 +90,18 @@ def plan(suite: SuiteName, order: Order, records: list[Path] | None = None, as_j
     --------
     fedmpi jobs plan gcfl/table3 --system generic-cpu
     """
-    ordered = order.of(suite)
-    show_plan(ordered, ordered.plan(records=records or []), as_json)
+    ordered = order.of(suite, shape)
+    jobs_report.show_plan(ordered, ordered.plan(records=records or []), as_json)
     return 0
 
 
 def render(
-    suite: SuiteName,
-    order: Order,
-    to: Annotated[Path, typer.Option()],
-    template: str = "sweep",
-    data: Cache = None,
+    suite: SuiteName, shape: Shape, order: Order, to: Into, template: str = "sweep", data: Cache = None
 ) -> int:
     """Write the job scripts and the lists of cases, to be read, edited and submitted by hand.
 
     Parameters
     ----------
-    to
-        Folder to write into.
     template
         sweep: an array of cases; cpu, gpu, container: one job.
 
@@ -114,7 +109,7 @@ def render(
     --------
     fedmpi jobs render gcfl/table3 --system generic-cpu --to scripts
     """
-    ordered = order.of(suite, data)
+    ordered = order.of(suite, shape, data)
     texts = ordered.rendered(to.absolute(), template)
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -131,21 +126,21 @@ def render(
     return 0
 
 
-def submit(suite: SuiteName, order: Order, data: Cache = None) -> int:
+def submit(suite: SuiteName, shape: Shape, order: Order, data: Cache = None) -> int:
     """Submit what is missing of a suite as arrays of tasks, and a report after them.
 
     Examples
     --------
     fedmpi jobs submit gcfl/table3 --system generic-cpu
     """
-    ordered = order.of(suite, data)
+    ordered = order.of(suite, shape, data)
     active = ask_or_refuse(earlier(ordered.root)).active_jobs()
     if active:
         raise BadInput(
             f"jobs of this suite are in the queue ({', '.join(active)}): see fedmpi jobs status; "
             "fedmpi jobs resume adds what has failed, fedmpi jobs cancel ends them"
         )
-    show_submitted(ordered, ordered.submit(ordered.items))
+    jobs_report.show_submitted(ordered, ordered.submit(ordered.items))
     return 0
 
 
@@ -172,9 +167,9 @@ def status(
     queue = ask(before)
     found = states(ordered.items, before, queue)
     if as_json:
-        print_json([state_facts(state) for state in found])
+        print_json([jobs_report.state_facts(state) for state in found])
     else:
-        show_states(ordered, found, queue.trouble, everything)
+        jobs_report.show_states(ordered, found, queue.trouble, everything)
     if all(state.item.done for state in found):
         return 0
     return 75 if any(state.active or state.word == "running" for state in found) else 1
@@ -194,27 +189,21 @@ def resume(target: Target, shape: Shape, system: str | None = None, out: Out = N
     """
     ordered, before = reopen(target, out)
     found = states(ordered.items, before, ask_or_refuse(before))
-    say_held(found)
-    ordered = changed(ordered, system, shape.wishes())
-    show_submitted(ordered, ordered.submit([state.item for state in found if state.left]))
+    jobs_report.say_held(found)
+    ordered = changed(ordered, system, shape)
+    jobs_report.show_submitted(ordered, ordered.submit([state.item for state in found if state.left]))
     return 0
 
 
-def cancel(target: Target, case: list[str] | None = None, out: Out = None) -> int:
-    """Cancel the jobs of a suite that are in the queue, or the tasks of single cases.
-
-    Parameters
-    ----------
-    case
-        Only the task of this case; may be repeated.
+def cancel(target: Target, out: Out = None) -> int:
+    """Cancel the jobs of a suite that are in the queue.
 
     Examples
     --------
     fedmpi jobs cancel gcfl/table3
     """
     ordered, before = reopen(target, out)
-    queue = ask_or_refuse(before)
-    targets = tasks_of(states(ordered.items, before, queue), case) if case else queue.active_jobs()
+    targets = ask_or_refuse(before).active_jobs()
     if not targets:
         say("nothing of it is in the queue")
         return 0
@@ -235,5 +224,5 @@ def systems(fields: bool = False) -> int:
     --------
     fedmpi jobs systems
     """
-    show_systems(fields)
+    jobs_report.show_systems(fields)
     return 0

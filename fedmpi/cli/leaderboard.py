@@ -17,7 +17,6 @@ import typer
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import rows as board_rows
 from fedmpi.analysis.leaderboard import track as tracks
-from fedmpi.analysis.leaderboard.row_files import constants_beside, read_constants
 from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, rows_of
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Settings, Track
 from fedmpi.case.folders import holds_run
@@ -30,7 +29,6 @@ from fedmpi.config.suite import Suite, read
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput, Diverged, Interrupted
 from fedmpi.registry.check import check_suite
-from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import Run, load_run
 
@@ -61,7 +59,6 @@ def run(track: TrackName, options: SweepOptions, rows: Rows = None, budget: Budg
 
     fedmpi leaderboard run nodes --set algorithm=fedgta
     """
-    load_plugins(options.plugins)
     path = suite_of(track)
     whole = tracks.track(path)
     target = rows or ROWS / f"{whole.name}.csv"
@@ -187,9 +184,8 @@ def constants(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin
     --------
     fedmpi leaderboard constants graphs
 
-    fedmpi leaderboard constants mine.toml --plugin half.py
+    fedmpi leaderboard constants mine.toml
     """
-    load_plugins(plugin or [])
     found = tracks.track(suite_of(track))
     _add_constants(found, found.federations, rows or ROWS / f"{found.name}.csv", options.source())
     return 0
@@ -197,9 +193,9 @@ def constants(track: TrackName, options: Data, rows: Rows = None, plugin: Plugin
 
 def _add_constants(whole: Track, federations: Sequence[str], target: Path, source: DataSource) -> None:
     """Put the constants of some federations into the file beside the rows, in the place of earlier ones."""
-    path, new = constants_beside(target), _constants(whole, federations, SEEDS, source)
+    path, new = row_files.constants_beside(target), _constants(whole, federations, SEEDS, source)
     with in_turn(path.parent):
-        kept = [each for each in read_constants(path) if (each.data, each.seed) not in new]
+        kept = [each for each in row_files.read_constants(path) if (each.data, each.seed) not in new]
         listed = [each for each in (*kept, *chain(*new.values())) if each.data in whole.federations]
         listed.sort(key=lambda each: (whole.federations.index(each.data), each.seed, each.metric))
         write(path, row_files.as_csv(Constant, listed))
@@ -248,7 +244,6 @@ def check(
     --------
     fedmpi leaderboard check graphs --every 10 --workers 2
     """
-    load_plugins(options.plugin or [])
     found = tracks.track(suite_of(track))
     path = rows or ROWS / f"{found.name}.csv"
     listed = row_files.read(path)
@@ -263,7 +258,11 @@ def check(
         say(f"{len(computed)} of {counted(len(committed), 'case')} computed again, none compared{kept}")
         return code
     places = {(row.data, row.seed) for row in committed if row.stage == FINAL}
-    stored = [each for each in read_constants(constants_beside(path)) if (each.data, each.seed) in places]
+    stored = [
+        each
+        for each in row_files.read_constants(row_files.constants_beside(path))
+        if (each.data, each.seed) in places
+    ]
     federations, seeds = {data for data, _ in places}, {seed for _, seed in places}
     again = _constants(found, federations, seeds, options.source()) if stored else {}
     missing = sorted(set(stored) - set(chain(*again.values())), key=attrgetter("data", "seed"))

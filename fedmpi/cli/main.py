@@ -4,75 +4,64 @@ from __future__ import annotations
 
 import os
 import sys
-from itertools import chain
 from typing import Annotated
 
 import typer
 
 import fedmpi
-from fedmpi.cli import output
 from fedmpi.cli.commands import commands
-from fedmpi.cli.ending import exit_code, refuse_unreadable
+from fedmpi.cli.ending import exit_code, guarded, refuse_unreadable
 from fedmpi.comm import interrupt
 
 _PANELS = {
-    "Run": ("run", "sweep", "new", "suites", "options"),
-    "Look": ("report", "compare", "watch", "plot", "scaling", "export", "analyse"),
-    "Data and records": ("data", "records"),
-    "Cluster": ("jobs",),
-    "Develop and reproduce": ("info", "bench", "paper", "leaderboard"),
+    "Run": "run sweep settings.new settings.suites settings.options",
+    "Look": "report compare watch plot scaling records.export analyse",
+    "Data and records": "data records",
+    "Cluster": "jobs",
+    "Develop and reproduce": "info bench paper leaderboard",
 }
-"""Commands by the panel of the help that they stand in, in its order."""
+"""Commands by the panel of the help that they stand in, in its order; see `_places`."""
 
 _GROUPS = {
-    "data": ("Real datasets: list, fetch, verify.", ("list", "fetch", "verify")),
+    "data": ("Real datasets: list, fetch, verify.", "list_ fetch verify"),
     "analyse": (
         "Statistics of graphs and datasets; leakage between splits.",
-        ("properties", "statistics", "heterogeneity", "leakage", "clusters"),
+        "properties statistics heterogeneity leakage analyse_clusters.clusters",
     ),
     "bench": (
         "Micro-benchmarks of the parts of a round, and the same rounds in a peer.",
-        ("train", "comm", "record", "data", "peers", "sums", "ranks", "secure", "gpu"),
+        "train comm record data peers sums ranks bench_secure.secure bench_gpu.gpu",
     ),
     "jobs": (
         "A suite on a Slurm cluster: plan, render, submit, status, resume, cancel.",
-        ("plan", "render", "submit", "status", "resume", "cancel", "systems"),
+        "plan render submit status resume cancel systems",
     ),
-    "records": (
-        "Finished runs: pack into a bundle, verify one, repair damaged files.",
-        ("pack", "verify", "repair"),
-    ),
+    "records": ("Finished runs: pack into a bundle, verify one, repair damaged files.", "pack verify repair"),
     "paper": (
         "Tables of the papers: winners of a sweep, FedGraphNN's costs, what was confirmed.",
-        ("select", "system", "reproduction"),
+        "select system reproduction",
     ),
     "leaderboard": (
         "Methods under one rule: tune and run them, check their rows, write the page.",
-        ("run", "check", "constants", "page"),
+        "run check constants leaderboard_page.page",
     ),
 }
-"""Groups of commands: what the help says of them, and their names."""
+"""Groups of commands: what the help says of them, and their commands."""
 
-_ELSEWHERE = {
-    "new": "settings.new",
-    "suites": "settings.suites",
-    "options": "settings.options",
-    "export": "records.export",
-    "data list": "data.show",
-    "analyse clusters": "analyse_clusters.clusters",
-    "bench secure": "bench_secure.secure",
-    "bench gpu": "bench_gpu.gpu",
-    "leaderboard page": "leaderboard_page.page",
-}
-"""Module and function of commands that are not found in the module of their group, or of their own name."""
 
+def _places(commands: str, group: str = "") -> dict[str, str]:
+    """Return module and function of each command by its name.
+
+    A command is a function in the module of its group, or of its own name; or else ``MODULE.FUNCTION``.
+    """
+    places = [each if "." in each else f"{group or each}.{each}" for each in commands.split()]
+    return {place.partition(".")[2].rstrip("_"): place for place in places}
+
+
+_panels = {title: _places(each) for title, each in _PANELS.items()}
 app = commands(
-    {
-        name: _ELSEWHERE.get(name, f"{name}.{name}")
-        for name in chain(*_PANELS.values())
-        if name not in _GROUPS
-    },
-    _PANELS,
+    {name: place for places in _panels.values() for name, place in places.items() if name not in _GROUPS},
+    _panels,
     name="fedmpi",
     help="MPI-parallel benchmark suite for federated learning on graphs.",
     add_completion=False,
@@ -80,8 +69,7 @@ app = commands(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _group, (_help, _names) in _GROUPS.items():
-    _places = {name: _ELSEWHERE.get(f"{_group} {name}", f"{_group}.{name}") for name in _names}
-    app.add_typer(commands(_places, help=_help), name=_group)
+    app.add_typer(commands(_places(_names, _group), help=_help), name=_group)
 
 
 def _version(wanted: bool) -> None:
@@ -105,7 +93,7 @@ def common(
 
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
-    with output.guarded(), interrupt.raised():
+    with guarded(), interrupt.raised():
         sys.exit(exit_code(_run))
 
 

@@ -12,7 +12,7 @@ import typer
 
 from fedmpi.analysis.stored import commit
 from fedmpi.benchmarks import cases
-from fedmpi.benchmarks.samples import Report, Samples
+from fedmpi.benchmarks.samples import Report, Samples, Turns
 from fedmpi.cli.options import Data, Set
 from fedmpi.cli.terminal import print_json, say, show
 from fedmpi.comm import launch
@@ -26,15 +26,25 @@ if TYPE_CHECKING:
     from fedmpi.registry.check import Checked
 
 Repetitions = Annotated[int, typer.Option(min=1, help="Measured repetitions; all are kept.")]
-Warmup = Annotated[int, typer.Option(min=0, help="Repetitions before, not measured.")]
-Pairs = Annotated[int, typer.Option(min=2, help="Pairs of rounds, all kept.")]
-PairsBefore = Annotated[int, typer.Option(min=0, help="Pairs of rounds before, not measured.")]
 
-_UNITS = {
-    "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
-    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)),
-}
+_UNITS = {"s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)), "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))}
 """Units for the reader by the figure's own unit, largest first."""
+
+
+@dataclass(frozen=True)
+class Times(Turns):
+    """How often a benchmark measures; a command's default has its numbers."""
+
+    repetitions: Repetitions
+    warmup: Annotated[int, typer.Option(min=0, help="Repetitions before, not measured.")]
+
+
+@dataclass(frozen=True)
+class Pairs(Turns):
+    """The same for what is measured in pairs with a peer."""
+
+    repetitions: Annotated[int, typer.Option(min=2, help="Pairs of rounds, all kept.")]
+    warmup: Annotated[int, typer.Option(min=0, help="Pairs of rounds before, not measured.")]
 
 
 @dataclass(frozen=True)

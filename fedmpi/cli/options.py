@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,9 +21,21 @@ Set = Annotated[
 ]
 Mirror = Annotated[Path | None, typer.Option(help="Local stand-in for upstream archives (FEDMPI_MIRROR).")]
 Cache = Annotated[Path | None, typer.Option(help="Folder of prepared data (FEDMPI_DATA).")]
-Plugin = Annotated[
-    list[Path] | None, typer.Option(help="File that defines algorithms, models, data, ...; may be repeated.")
-]
+
+
+def _loaded(paths: list[Path] | None) -> list[Path] | None:
+    """Import the plug-ins that are named, before the command begins."""
+    if paths:
+        from fedmpi.registry.kinds import load_plugins
+
+        load_plugins(paths)
+    return paths
+
+
+_DEFINES = "File that defines algorithms, models, data, ...; may be repeated."
+PluginFiles = Annotated[list[Path] | None, typer.Option(help=_DEFINES)]
+Plugin = Annotated[list[Path] | None, typer.Option(callback=_loaded, help=_DEFINES)]
+"""The files are loaded where they are named; a command with `PluginFiles` loads them itself."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SuiteName = Annotated[str, typer.Argument(help="A suite: a file or a bundled name such as gcfl/proteins.")]
 Runs = Annotated[
@@ -38,7 +49,7 @@ Cases = Annotated[
 ]
 OneCase = Annotated[str | None, typer.Option(help="Only this case: its number (from 0) or name.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the cases; default results/runs/SUITE.")]
-AnalysisSeed = Annotated[int, typer.Option(min=0, help="Seed of random graphs, walks and drawn pairs.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of random graphs, walks and drawn pairs.")]
 Budget = Annotated[float | None, typer.Option(min=0, help="Minutes after which no case runs on.")]
 Workers = Annotated[int, typer.Option(min=1, help="Cases at a time.")]
 Ranks = Annotated[int, typer.Option(min=1, help="MPI ranks per case.")]
@@ -71,7 +82,7 @@ class SuiteOptions(Data):
 
     set_: Set = None
     out: Out = None
-    plugin: Plugin = None
+    plugin: PluginFiles = None
 
     @property
     def overrides(self) -> list[str]:
@@ -86,18 +97,17 @@ class SuiteOptions(Data):
     @property
     def words(self) -> list[str]:
         """The same as words of a command line."""
-        single = {"--out": self.out, "--data": self.data, "--mirror": self.mirror}
-        given = [("--set", each) for each in self.overrides] + [
-            ("--plugin", str(each)) for each in self.plugins
-        ]
-        given += [(option, str(path)) for option, path in single.items() if path is not None]
-        return [*chain(*given), *["--offline"] * bool(self.offline)]
+        places = {"out": self.out, "data": self.data, "mirror": self.mirror}
+        words = [f"--set={each}" for each in self.overrides] + [f"--plugin={each}" for each in self.plugins]
+        words += [f"--{option}={path}" for option, path in places.items() if path is not None]
+        return [*words, *["--offline"] * bool(self.offline)]
 
 
 @dataclass(frozen=True)
 class SweepOptions(SuiteOptions):
     """How the cases of a suite that are missing are run."""
 
+    plugin: Plugin = None
     workers: Workers = 1
     ranks: Ranks = 1
 
@@ -178,7 +188,7 @@ class Walks:
 
     length: int = 4
     walks: int | None = None
-    seed: AnalysisSeed = 0
+    seed: Seed = 0
 
     def options(self) -> WalkOptions:
         """Return them checked."""

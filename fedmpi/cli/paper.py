@@ -23,9 +23,7 @@ from fedmpi.cli.terminal import write as write_file
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.judging.estimates import Estimate
 from fedmpi.registry.check import check_suite
-from fedmpi.registry.kinds import load_plugins
 from fedmpi.reproduction.cells import as_csv
 from fedmpi.reproduction.document import cells as all_cells
 from fedmpi.reproduction.document import pages
@@ -78,7 +76,6 @@ def select(
     fedmpi paper select fedgraphnn/sweep-federated --write winners.toml
     """
     numbers = whole_numbers(seeds, "--seeds", 0, 10**18 - 1) if seeds is not None else []
-    load_plugins(options.plugins)
     complaints: list[str] = []
     folders, cases, labels = _folders(runs, options.overrides)
     members = list(each_run(folders, complaints))
@@ -138,14 +135,11 @@ def _columns(by: Sequence[str]) -> list[Column[Winner]]:
     def of_group(place: int) -> Callable[[Winner], str]:
         return lambda row: row.group[place]
 
-    def with_interval(mean: Estimate) -> Entry:
-        return Entry(str(mean), mean.mean)
-
     return [
         *(Column(axis.removesuffix(".name"), of_group(place)) for place, axis in enumerate(by)),
         Column("metric", lambda row: row.metric.title, spare=1),
-        Column("val", lambda row: with_interval(row.val)),
-        Column("test", lambda row: with_interval(row.test)),
+        Column("val", lambda row: Entry(str(row.val), row.val.mean)),
+        Column("test", lambda row: Entry(str(row.test), row.test.mean)),
         Column("tried", lambda row: row.candidates, spare=2),
         Column("best test of any", lambda row: row.test_maximum, format=".4f", spare=3),
         Column("settings", _settings, wrapped=True),

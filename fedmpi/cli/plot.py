@@ -83,13 +83,11 @@ def _plot_suite(
     """Run what is missing of a suite, then draw its figure; resumable."""
     from fedmpi.cli.plan import check_writable, plan_suite
     from fedmpi.cli.sweep import run_missing
-    from fedmpi.registry.kinds import load_plugins
 
     found = read(path, options.overrides)
     drawing = _figure_of(found)
     target = image or (options.out or locations.RUNS / found.name) / "figure.svg"
     figures.check_image(target)
-    load_plugins(options.plugins)
     plan = _reused(plan_suite(found, options.out, resume=True), reused)
     check_writable(target.parent)
     code = run_missing(plan, path, options, budget=budget)

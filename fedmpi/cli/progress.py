@@ -54,10 +54,12 @@ class Console:
     ) -> None:
         """Say what runs where, and print the partition. See `Observer.begin`."""
         ranks, self._metrics = facts["mpi"]["size"], metrics
+        of_model, shared = max(facts["parameters"]), facts["shared_parameters"] * facts["communicates"]
+        statistics = " with running statistics" if shared > of_model else ""
         text = (
             f": {method(case.config())} on {case.dataset.name}, "
             f"{counted(len(table.clients), 'client')} on {counted(ranks, 'rank')}, {case.rounds} rounds, "
-            f"{_parameters(max(facts['parameters']), facts['shared_parameters'] * facts['communicates'])}"
+            f"{of_model} parameters ({shared} shared{statistics})"
         )
         self._rich.print(Text.assemble(plain(f"{case.suite}/{case.name}", "bold"), plain(text)))
         if opening.first_round or opening.from_checkpoint:
@@ -130,12 +132,6 @@ def _partition(table: PartitionTable) -> Table[tuple[str, ...]]:
     title = f"Partition: {counted(len(table.clients), 'client')}, EMD {table.total_emd:.4f}"
     more = [f"and {len(rows) - _MOST_ROWS} more clients"] if len(rows) > _MOST_ROWS else []
     return Table(columns, rows[:_MOST_ROWS], title, more)
-
-
-def _parameters(of_model: int, shared: int) -> str:
-    """Return how many parameters a model has, and how many numbers it shares, running statistics too."""
-    statistics = " with running statistics" if shared > of_model else ""
-    return f"{of_model} parameters ({shared} shared{statistics})"
 
 
 def round_line(

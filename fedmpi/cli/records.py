@@ -17,7 +17,6 @@ from fedmpi.cli.options import Plugin, Runs
 from fedmpi.cli.terminal import left_out, say
 from fedmpi.config import locations
 from fedmpi.errors import BadInput
-from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.rebuild import repair as make_whole
 from fedmpi.visible import complain
@@ -42,7 +41,6 @@ def pack(runs: Runs, suite: str | None = None, out: Path | None = None, plugin: 
     --------
     fedmpi records pack gcfl/proteins --out proteins.tar.gz
     """
-    load_plugins(plugin or [])
     name = runs[0].with_suffix("").name if runs[0].suffix == ".toml" else runs[0].resolve().name
     packed = make(runs, out or Path(f"{name}.tar.gz"), None if suite is None else locations.find(suite))
     say(f"Bundle: {packed.path}, {packed.runs} runs, {packed.bytes / 1e6:.1f} MB")
@@ -68,7 +66,6 @@ def verify(bundle: Path, plugin: Plugin = None) -> int:
     --------
     fedmpi records verify proteins.tar.gz
     """
-    load_plugins(plugin or [])
     found = check(bundle)
     for line in (*(f"ok: {line}" for line in found.checked), *(f"WRONG: {line}" for line in found.problems)):
         say(line)

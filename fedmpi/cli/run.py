@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,17 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedmpi.case.folders import holds_run
+from fedmpi.cli import plan as plans
 from fedmpi.cli.ending import before_mpi
 from fedmpi.cli.options import Cases, OneCase, SuiteOptions
-from fedmpi.cli.plan import (
-    Planned,
-    Selection,
-    check_folders,
-    check_places,
-    plan_folder,
-    plan_suite,
-    refuse_other_versions,
-)
+from fedmpi.cli.plan import Planned, Selection
 from fedmpi.cli.session import Session, with_session
 from fedmpi.cli.terminal import say
 from fedmpi.cli.workers import run_handed_out
@@ -31,7 +24,7 @@ from fedmpi.comm import launch
 from fedmpi.config import locations
 from fedmpi.config.suite import Suite, read
 from fedmpi.errors import BadInput
-from fedmpi.registry.check import check_suite
+from fedmpi.registry.check import Checked, check_suite
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.reader import load_run
@@ -85,25 +78,25 @@ def run(
                 raise BadInput(
                     "a run that is resumed from its folder takes no --set, --case, --out or --list"
                 )
-            plan = plan_folder(Path(target))
+            plan = plans.plan_folder(Path(target))
         else:
             suite = read(locations.find(target), options.overrides)
             ranks = launch.planned_size() if list_ else launch.expected_size()
             if list_ and suite.mode and ranks is None:
                 return _list_mode(suite)
             selection = Selection(case, cases)
-            plan = plan_suite(
+            plan = plans.plan_suite(
                 suite, options.out, resume=resume or list_, selection=selection, ranks=ranks or 1
             )
             if list_:
                 return _list(suite, plan)
             if answers is not None:
                 return with_session(plan, options.source(), partial(run_handed_out, plan, answers))
-            refuse_other_versions(plan)
+            plans.refuse_other_versions(plan)
         if (audit or audit_bytes) and any(item.checked.case.reduction.buffers == "device" for item in plan):
             raise BadInput('--audit reads messages in host memory: use reduction.buffers = "host"')
         source = options.source()
-        check_places(plan, source)
+        plans.check_places(plan, source)
         for item in plan:
             refuse_live(item.folder)
         for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
@@ -115,11 +108,8 @@ def run(
 
 
 def _list(suite: Suite, plan: Sequence[Planned]) -> int:
-    if launch.rank() == 0:
-        say(f"{suite.name}: {suite.description or 'no description'}")
-        for item in plan:
-            say(f"{item.number:4d}  {item.checked.case.name}{_state(item)}")
-    return 0
+    """List cases, with what their folders hold."""
+    return _listed(suite, "", ((item.checked, _state(item)) for item in plan)) if launch.rank() == 0 else 0
 
 
 def _state(item: Planned) -> str:
@@ -139,10 +129,14 @@ def _state(item: Planned) -> str:
 
 def _list_mode(suite: Suite) -> int:
     """List the cases of a suite with a mode, with the numbers of ranks that each is for."""
-    say(f"{suite.name}: {suite.description or 'no description'} ({suite.mode} scaling)")
-    for checked in check_suite(suite):
-        ranks = ", ".join(map(str, checked.ranks))
-        say(f"{checked.number:4d}  {checked.case.name}  on {ranks} ranks")
+    ranks = ((each, f"  on {', '.join(map(str, each.ranks))} ranks") for each in check_suite(suite))
+    return _listed(suite, f" ({suite.mode} scaling)", ranks)
+
+
+def _listed(suite: Suite, more: str, cases: Iterable[tuple[Checked, str]]) -> int:
+    say(f"{suite.name}: {suite.description or 'no description'}{more}")
+    for checked, about in cases:
+        say(f"{checked.number:4d}  {checked.case.name}{about}")
     return 0
 
 
@@ -163,7 +157,7 @@ def _agreed(plan: Sequence[Planned], world: World, audit: int | None) -> list[Pl
 
     world.together(compare)
     agreed = [replace(item, done=flag) for item, flag in zip(plan, done, strict=True)]
-    world.together(lambda: check_folders(agreed, world.rank))
+    world.together(lambda: plans.check_folders(agreed, world.rank))
     return agreed
 
 

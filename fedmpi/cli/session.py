@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fedmpi.cli import output
+from fedmpi.cli.ending import outlive
 from fedmpi.cli.plan import Planned
 from fedmpi.comm import launch
 from fedmpi.comm.start import load_world
@@ -77,7 +77,7 @@ def with_session(plan: Sequence[Planned], source: DataSource, action: Callable[[
     if threads > launch.available_cores():
         raise BadInput(f"threads = {threads}, but this process may use {launch.available_cores()} cores")
     launch.set_defaults(threads)
-    output.outlive()
+    outlive()
     checkout = checkout_state() if launch.rank() == 0 else {}
     with StopRequest() as stop, started() as world:
         stop.listen()

@@ -19,7 +19,6 @@ from fedmpi.config import locations
 from fedmpi.config.names import refuse_no_name
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.registry.kinds import load_plugins
 from fedmpi.registry.reference import Axis, Entry, Setting, axes, find
 from fedmpi.tables.table import Column, Table, listed
 from fedmpi.tables.texts import markdown
@@ -94,7 +93,6 @@ def options(
     fedmpi options algorithm fedprox
     fedmpi options optimizer.lr
     """
-    load_plugins(plugin or [])
     if markdown:
         if axis or as_json:
             raise BadInput("--markdown prints all settings: give neither an axis nor --json")

@@ -12,18 +12,18 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import gettempdir
 
-from fedmpi.cli import output
+from fedmpi.cli.ending import outlive
 from fedmpi.cli.options import Budget, Deciding, Share, SuiteName, SweepOptions
 from fedmpi.cli.plan import Planned, Selection, check_places, is_done, plan_suite, refuse_other_versions
 from fedmpi.cli.progress import SweepProgress
 from fedmpi.cli.terminal import counted, say
-from fedmpi.cli.workers import CASES, Worker, last_line
+from fedmpi.cli.workers import CASES, Worker
 from fedmpi.comm.launch import launcher, python
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput, Interrupted, RunFailed
-from fedmpi.registry.kinds import load_plugins
+from fedmpi.jobs.status import last_error
 from fedmpi.store.lock import state, temporary_folder
 
 _MEANING = {0: "complete", 1: "failed", 2: "bad input", 3: "diverged", 75: "interrupted"}
@@ -53,7 +53,6 @@ def sweep(
 
     fedmpi sweep gcfl/table3 --until-decided --rows results/reference --dry-run
     """
-    load_plugins(options.plugins)
     path = locations.find(suite)
     if deciding.until_decided:
         from fedmpi.cli.decide import until_decided
@@ -103,7 +102,7 @@ def run_missing(
     refuse_other_versions(plan)
     command = [*_starter(share.launch, options.ranks), "run", str(path), "--resume", *options.words]
     check_places(plan, options.source())
-    output.outlive()
+    outlive()
     deadline = math.inf if budget is None else time.monotonic() + 60 * budget
     return _Sweep(plan, command, options.workers, share.launch is not None, deadline).run()
 
@@ -262,7 +261,7 @@ class _Sweep:
             self._stop()  # Slurm asks the ranks themselves when it ends a job
         self._done += code == 0
         place = f"; see {item.folder / 'log.txt'}" if code else ""
-        if code == BadInput.exit_code and (said := last_line(item.folder)):
+        if code == BadInput.exit_code and (said := last_error(item.folder / "log.txt")):
             place = f": {said}{place}"
         self._say_done(item, f"{meaning} after {seconds:.0f} s{place}")
 

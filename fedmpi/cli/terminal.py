@@ -7,7 +7,6 @@ it stands, by `fedmpi.visible`: rich's markup and what acts on a terminal have n
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -147,13 +146,6 @@ def refuse_no_file(target: Path, option: str = "") -> None:
 
 def print_json(value: Any) -> int:
     """Print a value as JSON, NaN and infinities as null; return the exit code 0."""
-    sys.stdout.write(json.dumps(_without_nan(value), indent=2, allow_nan=False) + "\n")
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    sys.stdout.write(json.dumps(finite, indent=2) + "\n")
     return 0
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

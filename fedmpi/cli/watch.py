@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -44,14 +45,21 @@ _NUMBERS_WIDTH = 52
 
 
 class Watch:
-    """What is watched: a run, or of a folder of runs the one whose log was written last."""
+    """What is watched: a run, or of a folder of runs the one whose log was written last.
+
+    Attributes
+    ----------
+    status : str
+        That of the log; "stale" where it says running and no live process holds the folder.
+    status_line : str
+        The status with its reason, and whether watching goes on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._next_look = 0.0
+        self._said = Path(), ""
         self.single = run_paths(path) == [folder_of(path)]
         self.folder = Path()
-        self.others = 0
         self._switch()
         if self.single and not (self.folder / events.NAME).exists() and lock.state(self.folder) != "live":
             raise BadInput(
@@ -71,24 +79,28 @@ class Watch:
         """Return the rounds that were finished since the last look."""
         if not self.single and time.monotonic() > self._next_look:
             self._switch()
-        return self.progress.apply(self._tail.poll())
-
-    @property
-    def status(self) -> str:
-        """The run's status; "stale" where the log says running and no live process holds the folder."""
-        if self.progress.status == "running" and lock.state(self.folder) != "live":
-            return "stale"
-        return self.progress.status
-
-    @property
-    def status_line(self) -> str:
-        """The status with its reason, and whether watching goes on."""
+        rounds = self.progress.apply(self._tail.poll())
+        self.status = self.progress.status
         reason = f": {self.progress.reason}" if self.progress.reason else ""
-        if self.status == "stale":
+        if self.status == "running" and lock.state(self.folder) != "live":
+            self.status = "stale"
             reason = ": no live process holds the folder; resume it, this goes on then"
         if self.status == "interrupted":
             reason += "; this goes on when it is resumed"
-        return f"{self.status}{reason}"
+        self.status_line = f"{self.status}{reason}"
+        return rounds
+
+    def news(self, rounds: Sequence[Round]) -> Iterator[str]:
+        """Yield a line per round and per change of status, for a log."""
+        progress, (folder, status) = self.progress, self._said
+        self._said = self.folder if progress.start else Path(), self.status
+        if progress.start and folder != self.folder:
+            yield progress.title
+        for each in rounds:
+            groups = counted(len(np.unique(each.results["group"])), "group")
+            yield round_line(progress.metrics, each, progress.planned, f"{groups}  ")[0]
+        if status != self.status:
+            yield self.status_line
 
     @property
     def code(self) -> int | None:
@@ -97,10 +109,9 @@ class Watch:
 
 
 def _last_change(folder: Path) -> float:
-    try:
+    with suppress(OSError):
         return (folder / events.NAME).stat().st_mtime
-    except OSError:
-        return 0.0
+    return 0.0
 
 
 def watch(run: Path, interval: Annotated[float, typer.Option(min=0.01)] = 1.0, once: bool = False) -> int:
@@ -131,42 +142,27 @@ def watch(run: Path, interval: Annotated[float, typer.Option(min=0.01)] = 1.0, o
             watched.look()
             screen.print(_view(watched, screen.width))
             return 0
-        return _live(watched, screen, interval) if screen.is_terminal else _lines(watched, screen, interval)
+        return _follow(watched, screen, interval)
     except Stopped:
         return 0
 
 
-def _live(watched: Watch, screen: Console, interval: float) -> int:
-    with Live(console=screen, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
+def _follow(watched: Watch, screen: Console, interval: float) -> int:
+    """Show a run until it ends: a view of it on a terminal, lines elsewhere."""
+    is_live = screen.is_terminal
+    shown = Live(console=screen, auto_refresh=False, vertical_overflow="crop") if is_live else nullcontext()
+    with shown as live:
         while True:
-            watched.look()
-            live.update(_view(watched, screen.width), refresh=True)
+            rounds = watched.look()
+            if live is not None:
+                live.update(_view(watched, screen.width), refresh=True)
+            else:
+                for line in watched.news(rounds):
+                    screen.print(line, soft_wrap=True)
+                screen.file.flush()
             if watched.code is not None:
                 return watched.code
             time.sleep(interval)
-
-
-def _lines(watched: Watch, screen: Console, interval: float) -> int:
-    """Print a line per round and per change of status, for a log."""
-    status, folder = "", Path()
-    while True:
-        rounds, progress = watched.look(), watched.progress
-        lines = []
-        if watched.folder != folder and progress.start is not None:
-            folder = watched.folder
-            lines.append(progress.title)
-        for each in rounds:
-            groups = counted(len(np.unique(each.results["group"])), "group")
-            lines.append(round_line(progress.metrics, each, progress.planned, f"{groups}  ")[0])
-        if watched.status != status:
-            status = watched.status
-            lines.append(watched.status_line)
-        for line in lines:
-            screen.print(line, soft_wrap=True)
-        screen.file.flush()
-        if watched.code is not None:
-            return watched.code
-        time.sleep(interval)
 
 
 def _view(watched: Watch, width: int) -> RenderableType:
@@ -175,29 +171,27 @@ def _view(watched: Watch, width: int) -> RenderableType:
     if progress.start is None:
         return plain(f"{watched.folder}: nothing in its event log yet")
     more = f"   (newest of {watched.others + 1} runs)" if watched.others else ""
-    parts: list[RenderableType] = [
+    title, state = (
         plain(progress.title + more, "bold"),
-        _state(watched),
-        _pace(watched),
-        _curves(progress, width),
-    ]
+        plain(_state(watched), _STYLES.get(watched.status, "red")),
+    )
+    parts: list[RenderableType] = [title, state, Text(_pace(watched)), _curves(progress, width)]
     if progress.current:
         together = is_together(progress.config)
         parts += [_clusters(progress), plain(TOGETHER) if together else _clients(progress, width)]
     return Group(*parts)
 
 
-def _state(watched: Watch) -> Text:
+def _state(watched: Watch) -> str:
     progress = watched.progress
     ranks = f" on {counted(progress.ranks, 'rank')}" if progress.ranks else ""
     attempts = f", start {progress.attempts}" if progress.attempts > 1 else ""
     size = f"{counted(len(progress.clients), 'client')}{ranks}{attempts}"
     last = datetime.fromisoformat(progress.last_time).astimezone()
-    text = f"{watched.status_line}; {size}; last event {last:%Y-%m-%d %H:%M:%S}"
-    return plain(text, _STYLES.get(watched.status, "red"))
+    return f"{watched.status_line}; {size}; last event {last:%Y-%m-%d %H:%M:%S}"
 
 
-def _pace(watched: Watch) -> Text:
+def _pace(watched: Watch) -> str:
     progress = watched.progress
     pace, left = progress.seconds_per_round, progress.seconds_left
     text = f"round {progress.current} of {progress.planned}; {_duration(progress.seconds)} so far"
@@ -205,9 +199,8 @@ def _pace(watched: Watch) -> Text:
         text += f"; {1 / pace:.3g} rounds/s"
         if progress.status == "running" and 0 < left < _LONGEST_S:
             text += f"; {_duration(left)} left, end {datetime.now() + timedelta(seconds=left):%a %H:%M}"
-    if not watched.single and progress.status in _CODES:
-        text += "; waiting for another run"
-    return Text(text)
+    waits = not watched.single and progress.status in _CODES
+    return f"{text}{'; waiting for another run' * waits}"
 
 
 def _duration(seconds: float) -> str:
@@ -274,11 +267,10 @@ def sparkline(values: Sequence[float] | np.ndarray, width: int) -> str:
     """Return values as at most `width` blocks, each as high as the mean of its share; NaN is a blank."""
     given = np.asarray(values, np.float64)
     pieces = np.array_split(given, min(width, len(given))) if len(given) else []
-    means = [float(np.nanmean(piece)) if np.isfinite(piece).any() else math.nan for piece in pieces]
-    present = [value for value in means if math.isfinite(value)]
-    if not present:
+    means = np.array([np.nanmean(piece) if np.isfinite(piece).any() else math.nan for piece in pieces])
+    present = means[np.isfinite(means)]
+    if not len(present):
         return ""
-    low, last = min(present), len(_BLOCKS) - 1
-    span = max(present) - low or 1.0
-    heights = (round(last * (value - low) / span) if math.isfinite(value) else None for value in means)
-    return "".join(" " if height is None else _BLOCKS[height] for height in heights)
+    shares = (means - present.min()) / (np.ptp(present) or 1.0)
+    places = np.round((len(_BLOCKS) - 1) * shares)
+    return "".join(_BLOCKS[int(place)] if math.isfinite(place) else " " for place in places)

@@ -160,14 +160,6 @@ def _end_with_parent(sweep: int) -> None:
         os._exit(Interrupted.exit_code)
 
 
-def last_line(folder: Path) -> str:
-    """Return the last line that fedmpi ended with in a case's log; empty where there is none."""
-    with suppress(OSError):
-        lines = reversed((folder / "log.txt").read_text(errors="replace").split("\n"))
-        return next((line.removeprefix("fedmpi: ") for line in lines if line.startswith("fedmpi: ")), "")
-    return ""
-
-
 def _job() -> str:
     """Return the number of Slurm's job or task that this sweep is in, as words; empty outside of one."""
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date, time
 from typing import Any
 
 from fedmpi.config.documents import OutOfBounds, parse_toml, refuse_unbounded, short
@@ -86,12 +88,30 @@ def _parsed(value: str) -> Any:
 
 
 def toml_text(value: Any) -> str:
-    """Return a setting's value as TOML; JSON's text is the same but for tables."""
+    """Return a setting's value as TOML, on one line; JSON's text is the same but for tables.
+
+    Raises
+    ------
+    BadInput
+        It is of no kind that TOML has.
+    """
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {toml_text(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ", ".join(toml_text(item) for item in value) + "]"
-    return json.dumps(value, default=str)  # TOML has dates
+        items = (f"{_key(key)} = {toml_text(item)}" for key, item in value.items())
+        return "{ " + ", ".join(items) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml_text, value)) + "]"
+    if not isinstance(value, bool | int | float | str | date | time):
+        raise BadInput(f"{value!r}: a setting is text, a number, true or false, a list or a dict")
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def toml_document(document: Mapping[str, Any]) -> str:
+    """Return a document as TOML, a line per key."""
+    return "".join(f"{_key(key)} = {toml_text(value)}\n" for key, value in document.items())
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def closest(word: str, known: Iterable[str]) -> str:

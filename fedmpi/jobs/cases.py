@@ -134,7 +134,4 @@ def most_ranks(case: Case) -> int:
 
 def datasets(items: Sequence[Item]) -> list[str]:
     """Return the datasets with files that cases need, each once."""
-    found: dict[str, None] = {}
-    for item in items:
-        found.update(dict.fromkeys(files_behind(item.case.dataset.name)))
-    return list(found)
+    return list(dict.fromkeys(name for item in items for name in files_behind(item.case.dataset.name)))

@@ -17,45 +17,11 @@ from fedmpi.jobs.cases import OTHER_VERSION, Item, datasets, survey
 from fedmpi.jobs.estimate import Paces
 from fedmpi.jobs.plan import Plan, Wishes, make
 from fedmpi.jobs.submission import Request, Submission
-from fedmpi.registry.kinds import load_plugin
+from fedmpi.registry.kinds import load_plugins
 
 
-def request(
-    suite: str,
-    system: str,
-    overrides: Sequence[str],
-    plugins: Sequence[Path],
-    data: Path | None,
-    wishes: Wishes,
-) -> Request:
-    """Return what is asked for, with paths that hold in any working folder.
-
-    Parameters
-    ----------
-    suite : str
-        Name of a bundled suite, or a path.
-    system : str
-        Name of a bundled system, or a path.
-    overrides : sequence of str
-        Settings as of ``--set``.
-    plugins : sequence of Path
-    data : Path, optional
-        Folder of prepared data; by default that of the environment.
-    wishes : Wishes
-        Resources that the user asks for.
-    """
-    return Request(
-        suite=_absolute(suite),
-        overrides=tuple(overrides),
-        plugins=tuple(str(path.absolute()) for path in plugins),
-        data=str(DataSource.from_environment(data).cache.absolute()),
-        directory=str(Path.cwd()),
-        system=_absolute(system),
-        wishes=wishes,
-    )
-
-
-def _absolute(name: str) -> str:
+def absolute(name: str) -> str:
+    """Return the path of a suite or system that holds in any working folder; a bundled name as it is."""
     return str(Path(name).absolute()) if Path(name).is_file() else name
 
 
@@ -67,8 +33,12 @@ class Ordered:
     request : Request
     system : System
     suite : Suite
-    root : Path
-        Folder of the cases, absolute.
+    path, root : Path
+        Of the suite's file and of the folder of the cases, absolute.
+    data : Path
+        Folder of prepared data.
+    options : list of str
+        Further options of ``fedmpi run``.
     items : list of Item
         All cases of the suite.
 
@@ -79,17 +49,19 @@ class Ordered:
     """
 
     def __init__(self, request: Request, root: Path | None) -> None:
-        for path in request.plugins:
-            load_plugin(Path(path))
+        load_plugins(map(Path, request.plugins))
         self.request = request
         self.system = systems.load(request.system)
-        self._path = locations.find(request.suite).absolute()
-        self.suite: Suite = read(self._path, request.overrides)
+        self.path = locations.find(request.suite).absolute()
+        self.suite: Suite = read(self.path, request.overrides)
         self.root = (root if root is not None else locations.RUNS / self.suite.name).absolute()
         self.items = survey(self.suite, self.root)
+        self.data = Path(self.system.data.shared or request.data)
+        self.options = [word for override in request.overrides for word in ("--set", override)]
+        self.options += [word for path in request.plugins for word in ("--plugin", path)]
         if request.wishes.ranks is not None:
             cases = [case.ranks for case in self.suite.cases]
-            modes.refuse_ranks(self._path, self.suite.mode, cases, request.wishes.ranks)
+            modes.refuse_ranks(self.path, self.suite.mode, cases, request.wishes.ranks)
 
     def plan(self, items: Sequence[Item] | None = None, records: Sequence[Path] = ()) -> Plan:
         """Plan what is left of the cases, or of the given ones.
@@ -125,25 +97,7 @@ class Ordered:
                 f"all {plan.total} cases are complete in {self.root}: nothing to render; "
                 "--out names another place"
             )
-        return self._scripts(plan, folder, template)
-
-    def _scripts(self, plan: Plan, folder: Path, template: str) -> dict[str, str]:
-        options = [part for override in self.request.overrides for part in ("--set", override)]
-        options += [part for path in self.request.plugins for part in ("--plugin", path)]
-        order = render.Order(
-            suite=self.suite.name,
-            path=self._path,
-            root=self.root,
-            folder=folder,
-            directory=Path(self.request.directory),
-            data=self._data,
-            options=tuple(options),
-        )
-        return render.scripts(plan, self.system, order, template)
-
-    @property
-    def _data(self) -> Path:
-        return Path(self.system.data.shared or self.request.data)
+        return render.scripts(plan, self, folder, template)
 
     def submit(self, items: Sequence[Item]) -> Submission | None:
         """Submit what is left of these cases; None where nothing is.
@@ -164,7 +118,7 @@ class Ordered:
         folder = submission.new_folder(self.root)
         started = Submission(folder, self.request)
         try:
-            submission.write(folder, self._scripts(plan, folder, "sweep"))
+            submission.write(folder, render.scripts(plan, self, folder, "sweep"))
             return submission.submit(plan, started, render.job_name(self.suite.name))
         except BadInput:
             if not started.is_saved():
@@ -173,7 +127,7 @@ class Ordered:
 
     def _check_data(self, items: Sequence[Item]) -> None:
         """Refuse, before anything is submitted, datasets that are not prepared where jobs will look."""
-        source = DataSource(self._data, None, True)
+        source = DataSource(self.data, None, True)
         missing = [name for name in datasets(items) if source.status(name) == "missing"]
         if missing:
             raise BadInput(
@@ -203,5 +157,5 @@ def changed(ordered: Ordered, system: str | None, wishes: Wishes) -> Ordered:
     """Return the same order on another system or with other wishes, where any are given."""
     old = ordered.request
     given = {name: value for name, value in vars(wishes).items() if value is not None}
-    new = replace(old, system=_absolute(system or old.system), wishes=replace(old.wishes, **given))
+    new = replace(old, system=absolute(system or old.system), wishes=replace(old.wishes, **given))
     return Ordered(new, ordered.root)

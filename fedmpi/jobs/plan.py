@@ -124,13 +124,7 @@ def make(items: Sequence[Item], system: System, paces: Paces, wishes: Wishes) ->
 
 
 def _batch(
-    items: Sequence[Item],
-    ranks: int,
-    threads: int,
-    cuda: bool,
-    system: System,
-    paces: Paces,
-    wishes: Wishes,
+    items: Sequence[Item], ranks: int, threads: int, cuda: bool, system: System, paces: Paces, wishes: Wishes
 ) -> Batch:
     nodes = math.ceil(ranks / max(1, system.node.cores // threads))
     estimates = tuple(paces.estimate(item, ranks, system.model) for item in items)
@@ -165,32 +159,25 @@ def _check(batch: Batch, cuda: bool, system: System) -> None:
     limits, cores, attempts = system.limits, system.node.cores, system.limits.requeues + 1
     known = [seconds for seconds in batch.task_seconds() if not math.isnan(seconds)]
     longest = max(known, default=0.0) / 60
-    refusals = (
-        (batch.threads > cores, f"threads = {batch.threads}, but a node of this system has {cores} cores"),
-        (
-            cuda and not system.node.gpus,
-            'device = "cuda", but this system has no GPUs (node.gpus): choose another --system',
-        ),
-        (
-            batch.nodes > limits.nodes,
+    if batch.threads > cores:
+        raise BadInput(f"threads = {batch.threads}, but a node of this system has {cores} cores")
+    if cuda and not system.node.gpus:
+        raise BadInput('device = "cuda", but this system has no GPUs (node.gpus): choose another --system')
+    if batch.nodes > limits.nodes:
+        raise BadInput(
             f"{batch.ranks} ranks x {batch.threads} threads take {batch.nodes} nodes of {cores} cores, the "
-            f"system allows {limits.nodes} (limits.nodes): give fewer by --ranks",
-        ),
-        (
-            batch.minutes > limits.minutes,
-            f"--minutes {batch.minutes}: the system allows {limits.minutes} (limits.minutes); a task that "
-            "runs out of time is continued by itself",
-        ),
-        (
-            batch.tasks > limits.tasks,
-            f"--tasks {batch.tasks}: the system allows arrays of {limits.tasks} tasks (limits.tasks)",
-        ),
-        (  # it would not end within all the attempts that it may have
-            longest > attempts * batch.minutes,
+            f"system allows {limits.nodes} (limits.nodes): give fewer by --ranks"
+        )
+    if batch.minutes > limits.minutes:
+        allowed = f"the system allows {limits.minutes} (limits.minutes)"
+        raise BadInput(
+            f"--minutes {batch.minutes}: {allowed}; a task that runs out of time is continued by itself"
+        )
+    if batch.tasks > limits.tasks:
+        allowed = f"arrays of {limits.tasks} tasks (limits.tasks)"
+        raise BadInput(f"--tasks {batch.tasks}: the system allows {allowed}")
+    if longest > attempts * batch.minutes:  # it would not end within all the attempts that it may have
+        raise BadInput(
             f"a task takes about {longest:.0f} minutes, longer than {attempts} attempts of {batch.minutes} "
-            "minutes (limits.requeues): give more --tasks, more --ranks or a longer limit",
-        ),
-    )
-    for wrong, line in refusals:
-        if wrong:
-            raise BadInput(line)
+            "minutes (limits.requeues): give more --tasks, more --ranks or a longer limit"
+        )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 
@@ -16,7 +15,11 @@ from fedmpi.datasets.names import family_of
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import datasets
 from fedmpi.jobs.plan import Batch, Plan
-from fedmpi.jobs.systems import GPUS, System, folder
+from fedmpi.jobs.systems import GPUS, System
+from fedmpi.jobs.systems import folder as folder_of
+
+if TYPE_CHECKING:
+    from fedmpi.jobs.order import Ordered
 
 TEMPLATES = ("sweep", "cpu", "gpu", "container")
 """What a suite can be rendered as: an array of its cases, or one job for all of them."""
@@ -32,51 +35,21 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Order:
-    """What is to be run, as the command line said it.
-
-    Attributes
-    ----------
-    suite : str
-        Name of the suite.
-    path : Path
-        Its file.
-    root : Path
-        Folder of the cases.
-    folder : Path
-        Where scripts, lists and logs go.
-    directory : Path
-        Working folder of the jobs.
-    data : Path
-        Folder of prepared data.
-    options : tuple of str
-        Further options of ``fedmpi run``.
-    """
-
-    suite: str
-    path: Path
-    root: Path
-    folder: Path
-    directory: Path
-    data: Path
-    options: tuple[str, ...]
-
-
 Script = dict[str, Any]
 """What the templates know as ``job``; see jobs/templates."""
 
 
-def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str, str]:
+def scripts(plan: Plan, order: Ordered, folder: Path, template: str) -> dict[str, str]:
     """Return the text of each file by its name: scripts, lists of cases, and the report's script.
 
     Parameters
     ----------
     plan : Plan
         Batches of cases; one array script for each.
-    system : System
-    order : Order
-        Suite, folders and options that go into the scripts.
+    order : Ordered
+        System, suite, folders and options that go into the scripts.
+    folder : Path
+        Where scripts, lists and logs go.
     template : str
         One of `TEMPLATES`.
 
@@ -85,19 +58,22 @@ def scripts(plan: Plan, system: System, order: Order, template: str) -> dict[str
     BadInput
         A path cannot stand in a script.
     """
-    _refuse_odd_paths(order)
+    for path in (order.path, order.root, folder, order.request.directory, order.data):
+        if not str(path).isprintable():
+            raise BadInput(f"{str(path)!r}: a path with such characters cannot stand in a job script")
+    system = order.system
     if system.launch.scheduler == "none":
         largest = max(plan.batches, key=lambda batch: batch.ranks)
-        return {"sweep.sh": _fill("sweep.sh.j2", _script(largest, system, order, ()), system)}
+        return {"sweep.sh": _fill("sweep.sh.j2", _script(largest, order, folder, ()), system)}
     texts: dict[str, str] = {}
     for batch in plan.batches:
         label = _label(batch)
         if template == "sweep":
             texts[list_name(batch)] = "".join(f"{item.case.name}\n" for item in batch.items)
         options = (*_requested(system), *_shape(batch, system, array=template == "sweep"))
-        script = _script(batch, system, order, options)
+        script = _script(batch, order, folder, options)
         texts[f"{template}-{label}.sbatch"] = _fill(f"{template}.sbatch.j2", script, system)
-    report = _script(plan.batches[0], system, order, (*_requested(system), "--ntasks=1", "--time=10"))
+    report = _script(plan.batches[0], order, folder, (*_requested(system), "--ntasks=1", "--time=10"))
     texts["report.sbatch"] = _fill("report.sbatch.j2", {**report, "root": str(order.root)}, system)
     return texts
 
@@ -115,12 +91,6 @@ def list_name(batch: Batch) -> str:
 def _label(batch: Batch) -> str:
     threads = f"x{batch.threads}" if batch.threads > 1 else ""
     return f"{batch.ranks}{threads}{'-cuda' if batch.gpus else ''}"
-
-
-def _refuse_odd_paths(order: Order) -> None:
-    for path in (order.path, order.root, order.folder, order.directory, order.data):
-        if not str(path).isprintable():
-            raise BadInput(f"{str(path)!r}: a path with such characters cannot stand in a job script")
 
 
 def _requested(system: System) -> list[str]:
@@ -146,8 +116,9 @@ def _shape(batch: Batch, system: System, *, array: bool) -> list[str]:
     return options
 
 
-def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) -> Script:
-    program = shlex.join(launch.python(folder=order.directory))
+def _script(batch: Batch, order: Ordered, folder: Path, options: Sequence[str]) -> Script:
+    system = order.system
+    program = shlex.join(launch.python(folder=Path(order.request.directory)))
     contained = f"{system.launch.container} fedmpi" if system.launch.container else program
     environment = {
         **_SETTINGS,
@@ -159,10 +130,10 @@ def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) 
     }
     array = any(option.startswith("--array") for option in options)
     return {
-        "name": job_name(order.suite),
-        "suite": order.suite,
-        "log": str(order.folder).replace("%", "%%") + ("/%A_%a.out" if array else "/%j.out"),
-        "directory": str(order.directory),
+        "name": job_name(order.suite.name),
+        "suite": order.suite.name,
+        "log": str(folder).replace("%", "%%") + ("/%A_%a.out" if array else "/%j.out"),
+        "directory": order.request.directory,
         "options": options,
         "ranks": batch.ranks,
         "workers": batch.at_once,
@@ -172,7 +143,7 @@ def _script(batch: Batch, system: System, order: Order, options: Sequence[str]) 
         "environment": environment,
         # folders below that of prepared data
         "prepared": [family_of(name).prepared_in(name) for name in datasets(batch.items)],
-        "list": str(order.folder / list_name(batch)),
+        "list": str(folder / list_name(batch)),
         "root": str(modes.place(order.root, batch.items[0].on)),
     }
 
@@ -184,7 +155,7 @@ def job_name(suite: str) -> str:
 
 def _fill(template: str, script: Script, system: System) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder("templates")),
+        loader=jinja2.FileSystemLoader(folder_of("templates")),
         undefined=jinja2.StrictUndefined,
         comment_start_string="<#",  # bash has a use for jinja's own: ${#names[@]}
         comment_end_string="#>",

@@ -121,32 +121,34 @@ def submit(script: Path, *, name: str, options: Sequence[str] = ()) -> str:
     BadInput
         sbatch refuses; its message is in the error.
     """
-    command = ["sbatch", "--parsable", f"--job-name={name}", *options, str(script)]
     for wait in (*_WAITS_S, None):
-        done = _run(command, _clean_environment())
+        done = _sbatch("--parsable", f"--job-name={name}", *options, str(script))
         if done.returncode == 0:
             return done.stdout.strip().splitlines()[-1].partition(";")[0]
-        message = _message(done)
-        if wait is None or not any(text in message for text in _TRANSIENT):
-            raise _refusal(script, message)
+        if wait is None or not any(text in _message(done) for text in _TRANSIENT):
+            raise _refusal(script, _message(done))
         time.sleep(wait)
         if found := {task.job for task in queue(names=[name])}:
             return found.pop()
     raise AssertionError("unreachable")
 
 
-def test(script: Path, options: Sequence[str] = ()) -> str:
-    """Ask whether sbatch would take a script; return what it says of the start.
+def test(script: Path) -> None:
+    """Ask whether sbatch would take a script.
 
     Raises
     ------
     BadInput
         It would not.
     """
-    done = _run(["sbatch", "--test-only", *options, str(script)], _clean_environment())
+    done = _sbatch("--test-only", str(script))
     if done.returncode != 0:
         raise _refusal(script, _message(done))
-    return _message(done)
+
+
+def _sbatch(*words: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
+    return _run(["sbatch", *words], kept)
 
 
 def _refusal(script: Path, message: str) -> BadInput:
@@ -154,10 +156,6 @@ def _refusal(script: Path, message: str) -> BadInput:
     if "Requested node configuration is not available" in message:
         advice = "; compare cores, memory_per_rank and nodes of the system file with `sinfo -Nl`"
     return BadInput(f"sbatch refuses {script}: {message}{advice}")
-
-
-def _clean_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
 
 
 def queue(*, jobs: Sequence[str] = (), names: Sequence[str] = ()) -> list[Task]:
@@ -218,7 +216,7 @@ def _number(index: str) -> int:
 
 
 def cancel(targets: Sequence[str]) -> None:
-    """Cancel jobs, ``NUMBER``, or tasks, ``NUMBER_INDEX``.
+    """Cancel jobs.
 
     Raises
     ------

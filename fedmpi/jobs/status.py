@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedmpi.config.tables import closest
 from fedmpi.errors import BadInput
 from fedmpi.jobs import slurm
 from fedmpi.jobs.cases import OTHER_VERSION, Item
@@ -87,21 +86,6 @@ def ask_or_refuse(submissions: Sequence[Submission]) -> Queue:
     if queue.trouble:
         raise BadInput(f"{queue.trouble}; nothing was done")
     return queue
-
-
-def tasks_of(found: Sequence[State], names: Sequence[str]) -> list[str]:
-    """Return the tasks in the queue that have these cases.
-
-    Raises
-    ------
-    BadInput
-        There is no such case.
-    """
-    by_name = {state.item.name: state for state in found}
-    for name in names:
-        if name not in by_name:
-            raise BadInput(f"--case {name}: no such case{closest(name, by_name)}; fedmpi jobs status --all")
-    return sorted({by_name[name].job for name in names if by_name[name].active})
 
 
 def states(items: Iterable[Item], submissions: Sequence[Submission], queue: Queue) -> list[State]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from fedmpi.config.documents import load_json
 from fedmpi.errors import BadInput
 from fedmpi.jobs import render, slurm
 from fedmpi.jobs.plan import Plan, Wishes
+from fedmpi.store import disk
 
 FOLDER = "slurm"
 _NAME = "submission.json"
@@ -62,11 +63,8 @@ class Submission:
 
     def save(self) -> None:
         """Write ``submission.json``, whole or not at all."""
-        value = {"version": _VERSION, "time": self.time, "request": asdict(self.request)}
-        value["jobs"] = [asdict(job) for job in self.jobs]
-        scratch = self.folder / f".{_NAME}"
-        scratch.write_text(json.dumps(value, indent=1))
-        os.replace(scratch, self.folder / _NAME)
+        value = {"version": _VERSION, **_STORED.dump_python(self, exclude={"folder"})}
+        disk.write_whole(self.folder / _NAME, json.dumps(value, indent=1))
 
     def is_saved(self) -> bool:
         """Return whether anything of it is on disk: a job was submitted."""
@@ -97,17 +95,15 @@ def earlier(root: Path) -> list[Submission]:
 def _load(path: Path) -> Submission:
     try:
         value = load_json(path, "submission")
-    except BadInput as error:
-        reason = str(error).removeprefix(f"{path}: ")
-        raise BadInput(f"{path}: damaged ({reason}); move the folder {path.parent} away") from error
-    version = value.get("version")
-    if isinstance(version, int) and version > _VERSION:
-        raise BadInput(f"{path}: of version {version}, this fedmpi reads {_VERSION}; update fedmpi")
-    try:
-        return _STORED.validate_python({**value, "folder": path.parent})
-    except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise BadInput(f"{path}: damaged ({place}); move the folder {path.parent} away") from error
+        version = value.get("version")
+        if not isinstance(version, int) or version <= _VERSION:
+            return _STORED.validate_python({**value, "folder": path.parent})
+        wrong = f"of version {version}, this fedmpi reads {_VERSION}; update fedmpi"
+    except (BadInput, ValidationError) as error:
+        place = error.errors()[0]["loc"] if isinstance(error, ValidationError) else ()
+        reason = ".".join(map(str, place)) or str(error).removeprefix(f"{path}: ")
+        wrong = f"damaged ({reason}); move the folder {path.parent} away"
+    raise BadInput(f"{path}: {wrong}")
 
 
 def new_folder(root: Path) -> Path:
@@ -118,16 +114,15 @@ def new_folder(root: Path) -> Path:
     BadInput
         It cannot be made.
     """
-    number = 1
-    while True:
+    for number in count(1):
         folder = root / FOLDER / str(number)
         try:
-            folder.mkdir(parents=True)
-            return folder
-        except FileExistsError:
-            number += 1
+            with suppress(FileExistsError):
+                folder.mkdir(parents=True)
+                break
         except OSError as error:
             raise BadInput(f"cannot write in {root} ({error.strerror}); choose another --out") from error
+    return folder
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:

@@ -184,6 +184,4 @@ def fields(table: type[BaseModel] = System, prefix: str = "") -> Iterator[tuple[
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    return {(): "[]"}.get(value, str(value)) if isinstance(value, tuple) else str(value)
+    return f'"{value}"' if isinstance(value, str) else "[]" if value == () else str(value)

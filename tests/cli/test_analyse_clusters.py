@@ -7,6 +7,7 @@ import pytest
 from fedmpi.store.record import RunRecord
 from tests.analysis.tasks import FIELDS
 from tests.cli.refusals import refused
+from tests.started import sets
 from tests.test_layers import without_torch
 
 SPLITS = 'algorithm={name="gcfl",warmup=0,eps1=100.0,eps2=0.0}'
@@ -14,7 +15,7 @@ SPLITS = 'algorithm={name="gcfl",warmup=0,eps1=100.0,eps2=0.0}'
 
 def test_what_is_printed_on_a_login_node_and_as_json(fedmpi, tiny_suite, tmp_path):
     """Of a run of GCFL on three synthetic domains, which takes single clients away."""
-    assert fedmpi("run", tiny_suite, "--set", SPLITS, "--out", "runs").returncode == 0
+    fedmpi("run", tiny_suite, "--set", SPLITS, "--out", "runs", code=0)
     command = "analyse clusters runs --walks 60"
     done = without_torch(tmp_path, command)
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -28,9 +29,8 @@ def test_what_is_printed_on_a_login_node_and_as_json(fedmpi, tiny_suite, tmp_pat
     (run,) = printed["runs"]
     first, last = run["clusterings"][0], run["clusterings"][-1]
     assert (run["algorithm"], run["left_out"]) == ("gcfl", 0)
-    assert sorted(name for cluster in last["clusters"] for name in cluster) == [
-        "synthetic-0", "synthetic-1", "synthetic-2",
-    ]  # fmt: skip
+    names = sorted(name for cluster in last["clusters"] for name in cluster)
+    assert names == [f"synthetic-{number}" for number in range(3)]
     assert [len(cluster) for cluster in last["clusters"]] == [2, 1]
     assert first["round"] == 1
     assert run["before"]["structure"]["every"]["pairs"] == 120 * 119 // 2
@@ -43,8 +43,7 @@ def test_what_is_printed_on_a_login_node_and_as_json(fedmpi, tiny_suite, tmp_pat
 def test_domains_of_real_datasets(fedmpi, real_data, tmp_path):
     """Two molecule datasets and one of proteins."""
     settings = ["dataset=MUTAG+BZR+ENZYMES", "partition=per-dataset", SPLITS, "rounds=2"]
-    options = [part for setting in settings for part in ("--set", setting)]
-    assert fedmpi("run", "gcfl/proteins", *options, "--out", "runs").returncode == 0
+    fedmpi("run", "gcfl/proteins", *sets(*settings), "--out", "runs", code=0)
     done = fedmpi("analyse", "clusters", "runs", "--walks", "60", "--json")
     (run,) = json.loads(done.stdout)["runs"]
     last = run["clusterings"][-1]
@@ -68,7 +67,7 @@ def test_mistakes_are_told_in_one_line(fedmpi, tmp_path):
 
 def test_distances_are_between_graphs_not_between_nodes(fedmpi):
     started = ("run", "nodes/first", "--case", "0", "--set", "rounds=1", "--out", "runs")
-    assert fedmpi(*started).returncode == 0
+    fedmpi(*started, code=0)
     words = "its clients hold nodes of synthetic-nodes; leave it out"
     refused(fedmpi("analyse", "clusters", "runs"), words)
     refused(fedmpi("plot", "within-clusters", "runs", "--image", "picture.svg"), words)

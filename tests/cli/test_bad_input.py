@@ -8,6 +8,7 @@ from fedmpi.store.lock import FolderLock
 from fedmpi.store.record import RunRecord
 from tests.cli.own_graphs import write_graphs
 from tests.cli.refusals import refused
+from tests.started import sets
 
 
 def contents(folder):
@@ -30,9 +31,7 @@ def contents(folder):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_a_run_is_refused_before_anything_is_written(
-    fedmpi, tiny_suite, tmp_path, monkeypatch, arguments, words
-):
+def test_a_refused_run_writes_nothing(fedmpi, tiny_suite, tmp_path, monkeypatch, arguments, words):
     monkeypatch.delenv("FEDMPI_MIRROR", raising=False)
     refused(fedmpi("run", tiny_suite, *arguments), *words)
     assert contents(tmp_path) == ["tiny.toml"]
@@ -66,9 +65,8 @@ def test_an_archive_cut_short(fedmpi, tiny_suite, tmp_path):
 
 def test_a_finished_case_is_skipped_and_another_run_is_not_overwritten(fedmpi, tiny_suite, tmp_path):
     command, text = ("run", tiny_suite, "--out", "runs", "--case", "fedavg"), tiny_suite.read_text()
-    assert fedmpi(*command).returncode == 0
-    again = fedmpi(*command)
-    assert again.returncode == 0
+    fedmpi(*command, code=0)
+    again = fedmpi(*command, code=0)
     assert "complete, skipped" in again.stdout
     refused(fedmpi("run", "runs/fedavg"), "add --resume")
     tiny_suite.write_text(text.replace("rounds = 4", "rounds = 5"))
@@ -87,9 +85,8 @@ def test_a_folder_in_use_is_refused(fedmpi, tiny_suite, tmp_path):
 
 def test_overlooked_labels_of_an_own_head(fedmpi, tmp_path):
     write_graphs(tmp_path, "RARE", [0] * 30 + [1] * 29 + [2])
-    (tmp_path / "own.toml").write_text(
-        '[case]\ndataset = "own/RARE"\nrounds = 1\npartition = { name = "iid", clients = 1, seed = 1 }'
-    )
+    partition = 'partition = { name = "iid", clients = 1, seed = 1 }'
+    (tmp_path / "own.toml").write_text(f'[case]\ndataset = "own/RARE"\nrounds = 1\n{partition}')
     command = ("run", "own.toml", "--set", "model.head=own", "--data", "data", "--out", "runs")
     runs = (fedmpi(*command, "--set", f"partition.seed={seed}") for seed in range(12))
     refused(next(done for done in runs if done.returncode), "label 2", 'model.head = "dataset"')
@@ -100,10 +97,9 @@ def test_names_do_not_leave_the_output_folder(fedmpi, tiny_suite, tmp_path):
     for name in ('"../evil"', '"/evil"', '""', "5", '"a/../b"'):
         tiny_suite.write_text(text.replace('"tiny"', name))
         refused(fedmpi("run", tiny_suite), "name: letters")
-    tiny_suite.write_text(
-        text.replace('["fedavg", "fedprox", "self-train"]', '["fedavg"]\nx = [{ label = "..", rounds = 1 }]')
-    )
-    assert fedmpi("run", tiny_suite, "--out", "runs").returncode == 0
+    axes = '["fedavg"]\nx = [{ label = "..", rounds = 1 }]'
+    tiny_suite.write_text(text.replace('["fedavg", "fedprox", "self-train"]', axes))
+    fedmpi("run", tiny_suite, "--out", "runs", code=0)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg-.."]
 
 
@@ -153,10 +149,8 @@ TWELVE = [
 )
 def test_words_that_no_path_can_be(fedmpi, tiny_suite, tmp_path, monkeypatch, arguments, word):
     monkeypatch.delenv("FEDMPI_MIRROR", raising=False)
-    done = fedmpi(
-        *(word if part == "WORD" else part for part in arguments), *(["--offline"] * (arguments[0] == "run"))
-    )
-    refused(done)
+    words = [word if part == "WORD" else part for part in arguments]
+    refused(fedmpi(*words, *["--offline"] * (words[0] == "run")))
     assert contents(tmp_path) == ["tiny.toml"]
 
 
@@ -166,16 +160,12 @@ def test_variables_that_no_path_can_be(fedmpi, tiny_suite, monkeypatch, name):
     refused(fedmpi("run", tiny_suite, "--set", "dataset=MUTAG", "--set", "partition=iid"), "xxx")
 
 
-def test_a_case_named_by_twelve_overrides_runs_under_a_short_name_and_is_resumed(
-    fedmpi, tiny_suite, tmp_path
-):
-    overrides = [word for setting in TWELVE for word in ("--set", setting)]
-    done = fedmpi("run", tiny_suite, "--case", "fedavg", *overrides, "--out", "runs")
-    assert done.returncode == 0, done.stderr
+def test_a_case_of_twelve_overrides_has_a_short_name_and_is_resumed(fedmpi, tiny_suite, tmp_path):
+    overrides = sets(*TWELVE)
+    fedmpi("run", tiny_suite, "--case", "fedavg", *overrides, "--out", "runs", code=0)
     (folder,) = (tmp_path / "runs").iterdir()
-    assert len(folder.name) == 173 and folder.name.startswith(
-        "fedavg-optimizer.lr=0.01-optimizer.beta1=0.91-"
-    )
+    assert len(folder.name) == 173
+    assert folder.name.startswith("fedavg-optimizer.lr=0.01-optimizer.beta1=0.91-")
     again = fedmpi("run", tiny_suite, "--case", "0", *overrides, "--out", "runs", "--resume")
     assert "complete, skipped" in again.stdout
 

@@ -1,6 +1,5 @@
 """``fedmpi bench secure``: the three protocols, their figure, and Flower beside them."""
 
-import json
 import os
 import sys
 
@@ -34,15 +33,11 @@ def check_fits(report):
     assert found["secagg", "online bytes of a client"]["formula_error"] < 0.01
 
 
-def test_a_report_is_printed_fitted_again_and_drawn(fedmpi, tmp_path):
-    done = fedmpi("bench", "secure", *TINY, "--repetitions", "2", "--warmup", "0", "--json")
-    report = as_json(done)
+def test_a_report_is_printed_fitted_and_drawn(fedmpi, tmp_path):
+    options = ["--repetitions", "2", "--warmup", "0", "--json", "--image", tmp_path / "secure.svg"]
+    report = as_json(fedmpi("bench", "secure", *TINY, *options))
     check_totals(report)
     check_fits(report)
-    (tmp_path / "report.json").write_text(done.stdout)
-    drawn = fedmpi("bench", "secure", "--from", tmp_path / "report.json", "--image", tmp_path / "secure.svg")
-    assert drawn.returncode == 0, drawn.stderr
-    assert drawn.stdout.splitlines() == report["statements"]
     picture = (tmp_path / "secure.svg").read_text()
     assert "<!-- 200 parameters, 30 % dropouts" in picture or "<!-- 200, 30 %" in picture
     assert "LightSecAgg, recovery" in picture
@@ -50,19 +45,15 @@ def test_a_report_is_printed_fitted_again_and_drawn(fedmpi, tmp_path):
 
 def test_a_part_as_a_table(fedmpi):
     options = ["--protocols", "lightsecagg", "--parameters", "100", "--clients", "5", "--dropouts", "10"]
-    done = fedmpi("bench", "secure", *options, *COUNTS)
-    assert done.returncode == 0, done.stderr
+    done = fedmpi("bench", "secure", *options, *COUNTS, code=0)
     assert "server_unmask_seconds" in done.stdout
     assert "secagg+" not in done.stdout
 
 
 def test_a_peer_without_flower_ends_in_one_line(fedmpi):
     options = ["--parameters", "100", "--clients", "4", "--dropouts", "0"]
-    done = fedmpi("bench", "secure", *options, "--peer", sys.executable)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(
-        "the peer has ended: ModuleNotFoundError: No module named 'flwr'"
-    )
+    done = fedmpi("bench", "secure", *options, "--peer", sys.executable, code=1)
+    assert done.stderr.endswith("the peer has ended: ModuleNotFoundError: No module named 'flwr'\n")
 
 
 if "FEDMPI_FLOWER" in os.environ:  # a Python with Flower, which is no dependency: bench/secure/README.md
@@ -85,17 +76,7 @@ if "FEDMPI_FLOWER" in os.environ:  # a Python with Flower, which is no dependenc
         (["--parameters", "0"], "--parameters 0: give whole numbers from 1 to 100,000,000"),
         (["--peer", "missing"], "--peer missing: name a Python that has Flower"),
         (["--image", "figure.gif"], "--image figure.gif: the name must end in one of"),
-        (["--from", "missing.json", "--json"], "--from prints fits: leave --json out"),
-        (["--from", "missing.json", "--warmup", "1"], "--from prints fits: leave --warmup out"),
-        (["--from", "missing.json"], "--from missing.json: not what 'fedmpi bench secure --json' prints"),
     ],
 )
 def test_mistakes_are_one_line(fedmpi, options, message):
     refused(fedmpi("bench", "secure", *options), message)
-
-
-def test_what_a_peer_printed_is_not_drawn(fedmpi, tmp_path):
-    figure = {"unit": "s", "samples": [1.0], "median": 1.0, "minimum": 1.0, "maximum": 1.0}
-    of_peer = {"protocol": "secagg+", "program": "peer", "figures": {"client_seconds": figure}}
-    (tmp_path / "peer.json").write_text(json.dumps({"benchmark": "secure", "measurements": [of_peer]}))
-    refused(fedmpi("bench", "secure", "--from", tmp_path / "peer.json"), "prints without --peer")

@@ -19,26 +19,16 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_rounds_so_far_stay_readable_and_the_status_says_why(fedmpi_process, tiny_suite, small_disk):
-    # The second checkpoint finds no room beside the first one.
-    process = fedmpi_process(
-        "run", tiny_suite, "--case", "0", "--set", "checkpoint_seconds=0", "--out", small_disk
-    )
+@pytest.mark.parametrize("setting", ["checkpoint_seconds=0", "rounds=100000"], ids=["checkpoint", "record"])
+def test_a_full_disk_is_one_line_and_rounds_stay(fedmpi_process, tiny_suite, small_disk, setting):
+    """The second checkpoint finds no room beside the first one; or a record of so many rounds finds none."""
+    process = fedmpi_process("run", tiny_suite, "--case", "0", "--set", setting, "--out", small_disk)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert error.startswith("fedmpi: ")
-    assert error.count("\n") == 1
+    assert error.startswith("fedmpi: ") and error.count("\n") == 1
     assert "no space left" in error.lower()
-    (folder,) = small_disk.iterdir()
-    run = load_run(folder)
-    assert run.status == "failed"
-    assert "no space left" in run.reason.lower()
-    assert run.rounds_completed >= 1
-
-
-def test_a_disk_too_small_for_the_record_is_one_line(fedmpi_process, tiny_suite, small_disk):
-    process = fedmpi_process("run", tiny_suite, "--case", "0", "--set", "rounds=100000", "--out", small_disk)
-    _, error = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert error.count("\n") == 1
-    assert "no space left" in error
+    if setting == "checkpoint_seconds=0":
+        (folder,) = small_disk.iterdir()
+        run = load_run(folder)
+        assert run.status == "failed" and "no space left" in run.reason.lower()
+        assert run.rounds_completed >= 1

@@ -21,18 +21,15 @@ def stopped(fedmpi_process, tiny_suite, tmp_path):
     Rounds train for a few tenths of a second, so that it is not stopped between a look at its lock and a write.
     """
     folder = tmp_path / "runs" / "fedavg"
-    long = tiny_suite.read_text().replace(
-        "rounds = 4", "rounds = 3000\nlocal_epochs = 100\ncheckpoint_seconds = 0.2"
-    )
-    tiny_suite.write_text(long)
+    long = "rounds = 3000\nlocal_epochs = 100\ncheckpoint_seconds = 0.2"
+    tiny_suite.write_text(tiny_suite.read_text().replace("rounds = 4", long))
     process = fedmpi_process("run", tiny_suite, "--case", "0", "--out", "runs")
     try:
         wait_for((folder / "checkpoints/manifest").exists)
         process.send_signal(signal.SIGSTOP)
-        (folder / "lock").write_text(
-            json.dumps({**json.loads((folder / "lock").read_text()), "place": "another host"})
-        )
-        os.utime(folder / "lock", (time.time() - 130,) * 2)
+        lock = folder / "lock"
+        lock.write_text(json.dumps({**json.loads(lock.read_text()), "place": "another host"}))
+        os.utime(lock, (time.time() - 130,) * 2)
         yield process, folder
     finally:
         process.kill()
@@ -50,27 +47,26 @@ def contents(folder):
     }
 
 
+def goes_on(process, folder):
+    """Let the stopped run go on to its end, which leaves the folder as it is; return its one line."""
+    before = contents(folder)
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert contents(folder) == before
+    assert (process.returncode, err.count("\n")) == (1, 1)
+    return err
+
+
 def test_the_new_owners_files_stay_as_they_are(fedmpi, stopped):
-    process, folder = stopped
+    _, folder = stopped
     with signalled(lambda client, case, round: True):
-        assert fedmpi("run", "--resume", folder).returncode == 75
+        fedmpi("run", "--resume", folder, code=75)
     with FolderLock(folder):  # as the run that took over would hold it
-        before = contents(folder)
-        process.send_signal(signal.SIGCONT)
-        _, err = process.communicate(timeout=60)
-        assert contents(folder) == before
-    assert process.returncode == 1
-    assert err.count("\n") == 1
-    assert "was taken over by another process while this one stood still" in err
+        assert "was taken over by another process while this one stood still" in goes_on(*stopped)
     assert load_run(folder).status == "interrupted"
     assert lines.read(folder / "events.jsonl")[-1].status == "interrupted"
 
 
 def test_a_run_whose_lock_was_removed_writes_nothing_more(stopped):
-    process, folder = stopped
-    (folder / "lock").unlink()
-    before = contents(folder)
-    process.send_signal(signal.SIGCONT)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err.count("\n")) == (1, 1)
-    assert contents(folder) == before
+    (stopped[1] / "lock").unlink()
+    goes_on(*stopped)

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from fedmpi.datasets.families.citation_networks import CitationFull
 from fedmpi.store.reader import load_run
+from tests.started import sets
 
 EGOS = ("dataset.egos.number=60", "method=fedavg")
 
@@ -46,28 +47,21 @@ def _network(path, facts, draws):
 YAGO = ("data=WN18RR", "dataset.name=YAGO3-10")
 
 
+CITED, F1 = "fedgraphnn/table4-others", "test_micro_f1"
+
+
 @pytest.mark.parametrize(
     ("suite", "settings", "metric"),
     [
         ("nodes/triples", ("how=central", "model=distmult", *YAGO), "test_mrr"),
         ("nodes/triples", ("how=relations", "model=rgcn", *YAGO), "test_mrr"),
-        (
-            "fedgraphnn/table4-others",
-            ("data=CORA", "protocol=published", "model=gcn", *EGOS),
-            "test_micro_f1",
-        ),
-        (
-            "fedgraphnn/table4-others",
-            ("data=PubMed", "protocol=honest", "model=sage", *EGOS),
-            "test_micro_f1",
-        ),
+        (CITED, ("data=CORA", "protocol=published", "model=gcn", *EGOS), F1),
+        (CITED, ("data=PubMed", "protocol=honest", "model=sage", *EGOS), F1),
     ],
 )
 def test_suites_run_on_made_data(fedmpi, mirror, tmp_path, suite, settings, metric):
     given = (*settings, "seed=1", "rounds=1", "local_epochs=1")
-    sets = [word for each in given for word in ("--set", each)]
-    done = fedmpi("run", suite, *sets, "--out", "runs", "--data", "data", "--mirror", mirror)
-    assert done.returncode == 0, done.stderr
+    fedmpi("run", suite, *sets(*given), "--out", "runs", "--data", "data", "--mirror", mirror, code=0)
     runs = [load_run(path.parent) for path in (tmp_path / "runs").glob("*/run.h5")]
     assert runs
     for run in runs:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fedmpi.cli import output, terminal
+from fedmpi.cli import ending, terminal
 from fedmpi.store.reader import load_run
 from fedmpi.visible import complain
 
@@ -27,53 +27,48 @@ class Refusing(io.StringIO):
 @pytest.mark.parametrize(("number", "reader_gone"), [(errno.EPIPE, True), (errno.ENOSPC, False)])
 def test_a_lost_output_ends_a_command(monkeypatch, number, reader_gone):
     monkeypatch.setattr(sys, "stdout", Refusing(number))
-    with output.guarded(), pytest.raises(output.OutputLost, match="no more") as lost:
+    with ending.guarded(), pytest.raises(ending.OutputLost, match="no more") as lost:
         terminal.say("a line")
     assert lost.value.reader_gone is reader_gone
 
 
 def test_a_lost_output_is_said_once_where_the_work_goes_on(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", Refusing(errno.EPIPE))
-    with output.guarded():
-        output.outlive()
+    with ending.guarded():
+        ending.outlive()
         for _ in range(3):
             terminal.console(sys.stdout).print("a line")
-    assert capsys.readouterr().err == (
-        "fedmpi: standard output is lost (no more); the work goes on without it\n"
-    )
+    said = "fedmpi: standard output is lost (no more); the work goes on without it\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_lost_standard_error_is_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Refusing(errno.ENOSPC))
-    with output.guarded():
+    with ending.guarded():
         complain("unheard")
 
 
 def test_letters_that_the_encoding_lacks_are_escaped(monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    with output.guarded():
+    with ending.guarded():
         terminal.say("± 1")
     assert written.getvalue() == b"\\xb1 1\n"
 
 
 def test_what_a_launcher_could_not_pass_on_is_not_handed_to_it():
     reader, writer = os.pipe()
-    output._check(f"/proc/self/fd/{writer}")
+    ending._check(f"/proc/self/fd/{writer}")
     os.close(reader)
     with pytest.raises(BrokenPipeError):
-        output._check(f"/proc/self/fd/{writer}")
+        ending._check(f"/proc/self/fd/{writer}")
     os.close(writer)
 
 
 def shell(command, folder):
     """Run a line of the shell in which fedmpi is "$@"."""
-    return subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}", "-", sys.executable, "-m", "fedmpi"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    words = ["bash", "-c", f"set -o pipefail; {command}", "-", sys.executable, "-m", "fedmpi"]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
 
 
 def test_a_run_outlives_its_output(tiny_suite, tmp_path):

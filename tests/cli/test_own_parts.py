@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.cli.refusals import refused
+from tests.started import sets
 from tests.test_layers import without_torch
 
 MODEL = """
@@ -57,7 +58,7 @@ def own(plugged, tiny_suite):
     """Return a function that writes a plug-in and runs a suite of one case with it."""
 
     def run(text, *settings):
-        options = [part for setting in ("rounds=2", *settings) for part in ("--set", setting)]
+        options = sets("rounds=2", *settings)
         return plugged(text, "run", tiny_suite, "--case", "0", *options, "--out", "runs")
 
     return run
@@ -88,50 +89,43 @@ NETWORK, GRAPHS = MODEL.format(width=4, returned="Network()"), FAMILY.format(cou
 PLAIN, DOTS, ODD = ("model=plain",), ("dataset=dots",), ("dataset.synthetic.domains=1", "partition=odd")
 RAISED = "own.py raised ZeroDivisionError: division by zero"
 ONCE = "it may be trained on and judged by; deal each once, or define overlaps() that returns True"
+
+
+def network(old, new):
+    return NETWORK.replace(old, new)
+
+
+def dealt(body):
+    return PARTITION.format(body=f"return {body}")
+
+
+OWN = "super().__init__()"
+DRAWN = f"{OWN}; self.scale = torch.nn.Parameter(torch.randn(3))"
+SEED = "not from the seed: draw it in a method reset_parameters() of that module"
+NO_BATCH = "'Batch' object has no attribute 'y'"
+PLACED = GRAPHS.replace('"odd"))', '"odd"), places=np.arange(count))')
+SAY = (
+    "dataset family dots: its `examples` say graphs, `places` of dots are those of nodes: correct one of them"
+)
+NO_PARAMETERS = "model plain: its network must be a torch.nn.Module with parameters"
+TWICE = "partition 'odd' deals graph 0 twice to client-00"
+TWO = f"partition 'odd' deals graph 19 to client-00 and to client-01: {ONCE}"
 WRONG = {
-    "network": (PLAIN, NETWORK.replace("return Network()", "return 1 / 0"), f"model plain: {RAISED}"),
-    "no network": (
-        PLAIN,
-        NETWORK.replace("return Network()", "return torch.nn.ReLU()"),
-        "model plain: its network must be a torch.nn.Module with parameters",
-    ),
+    "network": (PLAIN, network("return Network()", "return 1 / 0"), f"model plain: {RAISED}"),
+    "no network": (PLAIN, network("return Network()", "return torch.nn.ReLU()"), NO_PARAMETERS),
     "forward": (
         PLAIN,
-        NETWORK.replace("batch.x[", "batch.y["),
-        "model plain: own.py raised AttributeError: 'Batch' object has no attribute 'y'",
+        network("batch.x[", "batch.y["),
+        f"model plain: own.py raised AttributeError: {NO_BATCH}",
     ),
-    "unseeded": (
-        PLAIN,
-        NETWORK.replace(
-            "super().__init__()", "super().__init__(); self.scale = torch.nn.Parameter(torch.randn(3))"
-        ),
-        "model plain: scale is drawn where its module is made, not from the seed: draw it in a method "
-        "reset_parameters() of that module",
-    ),
-    "deal": (ODD, PARTITION.format(body="return 1 / 0"), f"partition odd: {RAISED}"),
-    "numbers": (
-        ODD,
-        PARTITION.format(body="return [[0, 40]]"),
-        "partition 'odd' deals what are no graph numbers from 0 to 39",
-    ),
-    "nobody": (ODD, PARTITION.format(body="return []"), "partition 'odd' deals to no client"),
-    "twice": (
-        ODD,
-        PARTITION.format(body="return [[*range(20)] * 2, [*range(20, 40)]]"),
-        f"partition 'odd' deals graph 0 twice to client-00: {ONCE}",
-    ),
-    "to two": (
-        ODD,
-        PARTITION.format(body="return [[*range(20)], [*range(19, 40)]]"),
-        f"partition 'odd' deals graph 19 to client-00 and to client-01: {ONCE}",
-    ),
+    "unseeded": (PLAIN, network(OWN, DRAWN), f"model plain: scale is drawn where its module is made, {SEED}"),
+    "deal": (ODD, dealt("1 / 0"), f"partition odd: {RAISED}"),
+    "numbers": (ODD, dealt("[[0, 40]]"), "partition 'odd' deals what are no graph numbers from 0 to 39"),
+    "nobody": (ODD, dealt("[]"), "partition 'odd' deals to no client"),
+    "twice": (ODD, dealt("[[*range(20)] * 2, [*range(20, 40)]]"), f"{TWICE}: {ONCE}"),
+    "to two": (ODD, dealt("[[*range(20)], [*range(19, 40)]]"), TWO),
     "read": (DOTS, FAMILY.format(count="1 / 0"), f"dataset family dots: {RAISED}"),
-    "examples": (
-        DOTS,
-        GRAPHS.replace('"odd"))', '"odd"), places=np.arange(count))'),
-        "dataset family dots: its `examples` say graphs, `places` of dots are those of nodes: "
-        "correct one of them",
-    ),
+    "examples": (DOTS, PLACED, SAY),
 }
 
 
@@ -156,10 +150,7 @@ def test_an_edited_family_is_prepared_anew(plugged, tmp_path):
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["run tiny.toml --list", "jobs plan tiny.toml --system generic-cpu"],
-)
+@pytest.mark.parametrize("arguments", ["run tiny.toml --list", "jobs plan tiny.toml --system generic-cpu"])
 def test_a_login_node_checks_an_own_model_without_torch_and_mpi(tmp_path, tiny_suite, arguments):
     (tmp_path / "own.py").write_text(MODEL.format(width=4, returned="Network()"))
     without_torch(tmp_path, f"{arguments} --plugin own.py --set model=plain")

@@ -43,24 +43,19 @@ def set_status(folder, status):
 
 
 def test_a_suite_is_run_and_drawn_and_then_only_drawn(fedmpi, suite, tmp_path):
-    done = fedmpi("plot", suite(), "--workers", 2)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = fedmpi("plot", suite(), "--workers", 2, code=0)
     assert "2 cases, 0 complete, 2 to run" in done.stdout
     image = tmp_path / "results" / "runs" / "tiny" / "figure.svg"
     drawn = image.read_bytes()
     assert b"<svg" in drawn
-    again = fedmpi("plot", suite())
-    assert again.returncode == 0
+    again = fedmpi("plot", suite(), code=0)
     assert "2 cases, 2 complete, 0 to run" in again.stdout
     assert image.read_bytes() == drawn
 
 
-def test_finished_runs_of_another_suite_are_reused_but_not_other_seeds_and_versions_or_unfinished_ones(
-    fedmpi, suite, tmp_path, monkeypatch
-):
-    assert fedmpi("run", suite("first"), "--out", "first").returncode == 0
-    done = fedmpi("plot", suite("second"), "first", "--out", "second", "--image", "a.png")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_finished_runs_of_the_same_computation_are_reused(fedmpi, suite, tmp_path, monkeypatch):
+    fedmpi("run", suite("first"), "--out", "first", code=0)
+    done = fedmpi("plot", suite("second"), "first", "--out", "second", "--image", "a.png", code=0)
     assert "2 cases are reused from finished runs" in done.stdout
     assert "2 cases, 2 complete, 0 to run" in done.stdout
     assert not (tmp_path / "second").exists()
@@ -72,19 +67,17 @@ def test_finished_runs_of_another_suite_are_reused_but_not_other_seeds_and_versi
     shutil.rmtree(tmp_path / "first" / "self-train")
     with monkeypatch.context() as patch:
         patch.setattr("fedmpi.store.record.NUMERICS_VERSION", 0)
-        assert fedmpi("run", suite("first"), "--out", "first", "--case", "self-train").returncode == 0
+        fedmpi("run", suite("first"), "--out", "first", "--case", "self-train", code=0)
     assert "0 cases are reused" in fedmpi("plot", suite("second"), *reuse).stdout
 
 
 def test_what_is_missing_is_said_and_drawn_around_unless_it_is_too_much(fedmpi, suite, tmp_path):
     path, image = suite(kind="losses"), tmp_path / "runs" / "figure.svg"
-    done = fedmpi("plot", path, "--out", "runs", "--budget", "0")
-    assert done.returncode == 75
+    done = fedmpi("plot", path, "--out", "runs", "--budget", "0", code=75)
     assert done.stderr == "fedmpi: no picture from 0 of 2 runs yet: there is no complete run to draw\n"
     assert not image.exists()
-    assert fedmpi("run", path, "--out", "runs", "--case", "fedavg").returncode == 0
-    done = fedmpi("plot", path, "--out", "runs", "--budget", "0")
-    assert done.returncode == 75
+    fedmpi("run", path, "--out", "runs", "--case", "fedavg", code=0)
+    done = fedmpi("plot", path, "--out", "runs", "--budget", "0", code=75)
     assert "Drawn from 1 of 2 runs; not complete: self-train." in done.stdout
     assert image.exists()
 
@@ -106,7 +99,7 @@ def test_mistakes_are_found_before_anything_runs(fedmpi, suite, tmp_path, kind, 
 
 
 def test_plot_draws_finished_runs_without_torch_and_mpi_and_names_the_others(fedmpi, suite, tmp_path):
-    assert fedmpi("run", suite(), "--out", "runs").returncode == 0
+    fedmpi("run", suite(), "--out", "runs", code=0)
     done = without_torch(tmp_path, "plot losses runs --option field=train_loss")
     assert done.stdout == "Picture: losses.svg\n"
     assert b"<svg" in (tmp_path / "losses.svg").read_bytes()
@@ -138,9 +131,8 @@ def test_wrong_kinds_and_options_of_plot(fedmpi, arguments, words):
 
 def test_every_bundled_figure_is_right():
     drawn = [suite for suite in map(read, map(locations.find, locations.bundled())) if suite.figure]
-    assert [suite.name for suite in drawn if suite.name.startswith("gcfl/figure")] == [
-        f"gcfl/figure{number}" for number in (1, 2, 4, 5, 6, 7, 8)
-    ]
+    names = [suite.name for suite in drawn if suite.name.startswith("gcfl/figure")]
+    assert names == [f"gcfl/figure{number}" for number in (1, 2, 4, 5, 6, 7, 8)]
     for suite in drawn:
         table = dict(suite.figure)
         figures.check_options(figures.load(table.pop("kind")), table, suite.name)

@@ -17,9 +17,8 @@ OPTIONS = ("--set", "algorithm=damped", "--set", "rounds=2", "--out", "runs")
 @pytest.fixture
 def damped(plugged, tiny_suite):
     """Return a function that writes the plug-in with one hook and runs a command on a suite of one case."""
-    return lambda command, hook, *options: plugged(
-        DAMPED.format(hook=hook), command, tiny_suite, *OPTIONS, *options
-    )
+    given = (tiny_suite, *OPTIONS)
+    return lambda command, hook, *more: plugged(DAMPED.format(hook=hook), command, *given, *more)
 
 
 HALF = "update(self, model, mean, k): return super().update(model, mean / 2, k)"
@@ -74,7 +73,7 @@ def test_a_hook_that_fails_in_a_round_fails_the_run(damped, tmp_path, hook, word
 def test_a_weight_may_be_larger_than_a_clients_graphs(damped, fedmpi, tmp_path):
     assert damped("run", "weights(self, samples): return 1_000_000 * samples").returncode == 0
     plain = ("run", "tiny.toml", "--case", "0", "--set", "rounds=2", "--out", "runs")
-    assert fedmpi(*plain).returncode == 0
+    fedmpi(*plain, code=0)
     heavy, plain = (load_run(tmp_path / "runs" / f"{name}-rounds=2") for name in ("damped", "fedavg"))
     assert abs(heavy.results["test_loss"] - plain.results["test_loss"]).max() < 1e-5
 
@@ -111,9 +110,8 @@ def test_an_own_algorithm_stands_beside_the_others_in_every_command(plugged, fed
     assert "plugin" not in shown and "setting 2" not in shown
     packed = fedmpi("records", "pack", "own.toml", *plugin)
     assert (packed.returncode, packed.stderr) == (0, "")
-    assert fedmpi("records", "verify", "own.tar.gz", *plugin).returncode == 0
-    chosen = fedmpi("paper", "select", "own.toml", "--write", "best.toml", *plugin)
-    assert chosen.returncode == 0, chosen.stderr
+    fedmpi("records", "verify", "own.tar.gz", *plugin, code=0)
+    chosen = fedmpi("paper", "select", "own.toml", "--write", "best.toml", *plugin, code=0)
     assert "fedmpi sweep best.toml --plugin own.py runs it" in chosen.stdout
 
 

@@ -24,8 +24,7 @@ def suite(tmp_path):
 
 
 def test_the_record_says_who_was_sampled_and_its_size_is_that_of_a_round(fedmpi, suite, tmp_path):
-    done = fedmpi("run", suite, "--out", "runs")
-    assert done.returncode == 0, done.stderr
+    done = fedmpi("run", suite, "--out", "runs", code=0)
     assert "each round samples 4 of 100,000 clients" in done.stdout
     run = load_run(next((tmp_path / "runs").iterdir()))
     sampled = run.results["client_id"]
@@ -39,7 +38,7 @@ def test_the_record_says_who_was_sampled_and_its_size_is_that_of_a_round(fedmpi,
 def test_batches_smaller_than_a_client_are_drawn_of_its_graphs(fedmpi, suite, tmp_path):
     for kernels in ("compiled", "csr"):
         given = ("--set", f"kernels={kernels}", "--set", "batch_size=4")
-        assert fedmpi("run", suite, "--out", kernels, *given).returncode == 0
+        fedmpi("run", suite, "--out", kernels, *given, code=0)
     runs = [load_run(next((tmp_path / kernels).iterdir())) for kernels in ("compiled", "csr")]
     assert (runs[0].results["steps"] == 2).all()
     np.testing.assert_allclose(runs[0].results["train_loss"], runs[1].results["train_loss"], rtol=1e-3)
@@ -54,6 +53,6 @@ def test_privacy_counts_the_population(fedmpi, suite, tmp_path):
     private = ("--set", "weights=equal", "--set", "privacy=central", "--set", "privacy.noise_multiplier=1.0")
     for population in (4, 100000):
         given = ("--set", f"partition.population={population}", "--out", f"of{population}")
-        assert fedmpi("run", suite, *private, *given).returncode == 0
+        fedmpi("run", suite, *private, *given, code=0)
     few, many = (load_run(next((tmp_path / f"of{n}").iterdir())).results["epsilon"][-1] for n in (4, 100000))
     assert many < few / 5

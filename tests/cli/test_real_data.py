@@ -1,11 +1,11 @@
 """GCFL's setting on the real PROTEINS, from the mirror."""
 
 from fedmpi.store.reader import load_run
+from tests.started import sets
 
 
 def test_gcfls_proteins_setting(fedmpi, real_data, tmp_path):
-    done = fedmpi("run", "gcfl/proteins", "--set", "algorithm=fedavg", "--set", "rounds=3", "--out", "runs")
-    assert done.returncode == 0, done.stderr
+    fedmpi("run", "gcfl/proteins", "--set", "algorithm=fedavg", "--set", "rounds=3", "--out", "runs", code=0)
     run = load_run(tmp_path / "runs" / "fedavg-rounds=3")
     (attempt,) = run.attempts
     assert attempt.provenance["parameters"] == [29_506] * 10
@@ -17,9 +17,7 @@ def test_gcfls_proteins_setting(fedmpi, real_data, tmp_path):
 
 def test_a_group_has_one_client_per_dataset_and_shares_the_convolutions(fedmpi, real_data, tmp_path):
     options = ["dataset=gcfl/molecules", "partition=per-dataset", "algorithm=fedavg", "rounds=1"]
-    settings = [part for option in options for part in ("--set", option)]
-    done = fedmpi("run", "gcfl/proteins", *settings, "--out", "runs")
-    assert done.returncode == 0, done.stderr
+    fedmpi("run", "gcfl/proteins", *sets(*options), "--out", "runs", code=0)
     (folder,) = (tmp_path / "runs").iterdir()
     run = load_run(folder)
     assert run.clients == ("MUTAG", "BZR", "COX2", "DHFR", "PTC_MR", "AIDS", "NCI1")
@@ -29,9 +27,7 @@ def test_a_group_has_one_client_per_dataset_and_shares_the_convolutions(fedmpi, 
 
 
 def test_verify_says_ok_and_what_was_checked(fedmpi, real_data):
-    assert fedmpi("data", "fetch", "MUTAG").returncode == 0
-    done = fedmpi("data", "verify", "MUTAG")
-    assert done.returncode == 0
-    assert done.stdout.startswith(
-        "MUTAG: ok, 188 graphs, 3,371 nodes, 7,442 edges; content has the digest noted and the known one: "
-    )
+    fedmpi("data", "fetch", "MUTAG", code=0)
+    done = fedmpi("data", "verify", "MUTAG", code=0)
+    sizes = "188 graphs, 3,371 nodes, 7,442 edges"
+    assert done.stdout.startswith(f"MUTAG: ok, {sizes}; content has the digest noted and the known one: ")

@@ -10,6 +10,7 @@ from fedmpi.analysis import rows
 from fedmpi.cli.paper import reproduction
 from fedmpi.errors import BadInput
 from fedmpi.reproduction.published import PAPERS
+from tests.started import sets
 
 ROOT = Path(__file__).parents[2]
 FEW = ROOT / "results" / "reference" / "fclg-winners.csv"
@@ -17,9 +18,8 @@ FEW = ROOT / "results" / "reference" / "fclg-winners.csv"
 
 def test_rows_of_a_run(fedmpi, tiny_suite, tmp_path):
     settings = ("algorithm=fedavg", "batch_size=32", "partition.seed=7")
-    fedmpi("run", tiny_suite, *(word for setting in settings for word in ("--set", setting)))
-    done = fedmpi("report", "results", "--csv", "rows.csv")
-    assert done.returncode == 0, done.stderr
+    fedmpi("run", tiny_suite, *sets(*settings))
+    fedmpi("report", "results", "--csv", "rows.csv", code=0)
     found = rows.read(tmp_path / "rows.csv")
     assert [row["client"] for row in found] == ["synthetic-0", "synthetic-1", "synthetic-2"]
     first = found[0]
@@ -43,12 +43,9 @@ def test_the_committed_table_and_document_are_made_of_the_committed_rows(tmp_pat
     assert reproduction([reference], tmp_path / "cells.csv", tmp_path / "reproduction.md") == 0
     assert (tmp_path / "cells.csv").read_text() == (reference / "cells.csv").read_text()
     assert (tmp_path / "reproduction.md").read_text() == (docs / "reproduction.md").read_text()
-    made, committed = (
-        {path.name: path.read_text() for path in (folder / "reproduction").iterdir()}
-        for folder in (tmp_path, docs)
-    )
-    assert sorted(made) == sorted(committed)
-    assert made == committed
+    folders = (folder / "reproduction" for folder in (tmp_path, docs))
+    made, committed = ({path.name: path.read_text() for path in each.iterdir()} for each in folders)
+    assert sorted(made) == sorted(committed) and made == committed
 
 
 def test_the_first_page_says_what_became_of_each_paper_on_one_screen():
@@ -77,9 +74,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("fedmpi.cli.paper.pages", lambda *given: {})
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"file/cells\.csv: cannot write it"):
-        reproduction(
-            [ROOT / "results/reference/gcfl-table3.csv"], tmp_path / "file/cells.csv", tmp_path / "page.md"
-        )
+        reproduction([FEW], tmp_path / "file/cells.csv", tmp_path / "page.md")
 
 
 def test_what_has_no_rows_is_refused_and_nothing_written(tmp_path):

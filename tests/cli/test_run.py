@@ -21,8 +21,7 @@ from tests.cli.refusals import refused
 
 
 def test_a_suite_ends_with_a_table_and_is_repeated_bit_for_bit(fedmpi, tiny_suite, tmp_path):
-    done = fedmpi("run", tiny_suite)
-    assert done.returncode == 0, done.stderr
+    done = fedmpi("run", tiny_suite, code=0)
     assert "Partition: 3 clients" in done.stdout
     assert "round 4/4" in done.stdout
     assert "results/runs/tiny/*/run.h5" in done.stdout
@@ -36,13 +35,11 @@ def test_a_suite_ends_with_a_table_and_is_repeated_bit_for_bit(fedmpi, tiny_suit
     assert not alone.results["client_bytes_up"].any()
     assert (fedavg.results["client_bytes_up"] == 99_840).all()
     assert (fedavg.results["client_bytes_down"] == 99_840).all()
-    assert fedmpi("run", tiny_suite, "--out", "again").returncode == 0
+    fedmpi("run", tiny_suite, "--out", "again", code=0)
     assert differences(first / "fedprox", tmp_path / "again" / "fedprox") == []
-    same = fedmpi("compare", first, "again", "--identical")
-    assert same.returncode == 0
+    same = fedmpi("compare", first, "again", "--identical", code=0)
     assert same.stdout.startswith("identical: 3 cases")
-    done = fedmpi("report", "again", "--json", "--target", "0.5")
-    assert done.returncode == 0
+    done = fedmpi("report", "again", "--json", "--target", "0.5", code=0)
     assert {row["algorithm"] for row in json.loads(done.stdout)} == {"fedavg", "fedprox", "self-train"}
 
 
@@ -76,7 +73,7 @@ def test_two_cases_that_are_the_same_refuse_no_other(fedmpi, tmp_path):
         ]
     """)
     same = "b and c have the same settings: remove one"
-    assert fedmpi("run", "twins.toml", "--case", "0", "--out", "runs").returncode == 0
+    fedmpi("run", "twins.toml", "--case", "0", "--out", "runs", code=0)
     for chosen in (("--case", "1"), ("--case", "2"), ()):
         refused(fedmpi("run", "twins.toml", *chosen, "--out", "runs"), same)
 
@@ -98,36 +95,25 @@ def test_sampled_clients_train_and_the_others_get_the_new_model(fedmpi, tiny_sui
     assert (results["client_bytes_up"][~took_part] == 0).all()
 
 
-@pytest.fixture
-def under(fedmpi, tiny_suite, tmp_path):
-    """Return a function that runs the first case under each value of a setting and returns the results."""
-
-    def results(key, *values):
-        found = []
-        for value in values:
-            fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", "--set", f"{key}={value}")
-            found.append(load_run(tmp_path / "runs" / f"fedavg-{key}={value}").results)
-        return found
-
-    return results
-
-
-def test_a_reduction_in_single_precision_differs_in_the_last_bits_only(under):
-    exact, *others = under("reduction", "exact", "float32", "fixed32")
-    for results in others:
-        assert np.allclose(exact["test_loss"], results["test_loss"], rtol=1e-4)
-
-
-def test_reference_kernels_give_the_same_run_within_rounding(under):
-    plain, *fast = under("kernels", "reference", "compiled", "csr")
-    for results in fast:
-        assert np.allclose(results["train_loss"], plain["train_loss"], rtol=1e-4)
-        assert np.array_equal(results["model_flops"], plain["model_flops"])
+@pytest.mark.parametrize(
+    ("key", "values", "field"),
+    [
+        ("reduction", ("exact", "float32", "fixed32"), "test_loss"),
+        ("kernels", ("reference", "compiled", "csr"), "train_loss"),
+    ],
+)
+def test_other_kernels_differ_by_rounding(fedmpi, tiny_suite, tmp_path, key, values, field):
+    found = []
+    for value in values:
+        fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", "--set", f"{key}={value}")
+        found.append(load_run(tmp_path / "runs" / f"fedavg-{key}={value}").results)
+    for results in found[1:]:
+        assert np.allclose(found[0][field], results[field], rtol=1e-4)
+        assert np.array_equal(results["model_flops"], found[0]["model_flops"])
 
 
 def test_a_diverging_run_says_where_and_ends_with_3(fedmpi, tiny_suite, tmp_path):
-    done = fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", "--set", "optimizer.lr=1e30")
-    assert done.returncode == 3
+    fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", "--set", "optimizer.lr=1e30", code=3)
     run = load_run(tmp_path / "runs" / "fedavg-optimizer.lr=1e30")
     assert run.status == "diverged"
     assert "round 1: client synthetic-0" in run.reason
@@ -146,15 +132,13 @@ def test_scores_that_are_lost_end_the_run_before_their_round(fedmpi, tiny_suite,
         return found
 
     monkeypatch.setattr(Client, "evaluate", evaluate)
-    assert fedmpi("run", tiny_suite, "--out", "runs", "--case", "0").returncode == 3
+    fedmpi("run", tiny_suite, "--out", "runs", "--case", "0", code=3)
     run = load_run(tmp_path / "runs" / "fedavg")
     assert (run.status, run.rounds_completed) == ("diverged", last)
     assert run.reason.startswith(f"round {last + 1}: client synthetic-1 ")
 
 
-def test_a_signal_to_the_process_finishes_the_round_and_resume_goes_on(
-    fedmpi, fedmpi_process, tiny_suite, tmp_path
-):
+def test_a_process_finishes_its_round_and_goes_on(fedmpi, fedmpi_process, tiny_suite, tmp_path):
     """The others are in ``test_resume.py``, and USR1 in ``test_watch.py``."""
     arguments = ["run", str(tiny_suite), "--case", "0", "--set", "rounds=80"]
     process = fedmpi_process(*arguments, "--out", "parts")
@@ -168,36 +152,31 @@ def test_a_signal_to_the_process_finishes_the_round_and_resume_goes_on(
     stopped = load_run(folder)
     assert stopped.status == "interrupted"
     assert 5 <= stopped.rounds_completed < 80
-    assert fedmpi("run", "--resume", folder).returncode == 0
+    fedmpi("run", "--resume", folder, code=0)
     assert len(load_run(folder).attempts) == 2
-    assert fedmpi(*arguments, "--out", "whole").returncode == 0
+    fedmpi(*arguments, "--out", "whole", code=0)
     assert differences(tmp_path / "whole" / "fedavg-rounds=80", folder) == []
 
 
 def test_a_sweep_runs_what_is_missing_and_keeps_a_budget(fedmpi, tiny_suite, tmp_path):
     fedmpi("run", tiny_suite, "--out", "runs", "--case", "1")
     started = time.monotonic()
-    stopped = fedmpi("sweep", tiny_suite, "--out", "runs", "--budget", "0")
-    assert stopped.returncode == 75, stopped.stdout
+    fedmpi("sweep", tiny_suite, "--out", "runs", "--budget", "0", code=75)
     assert time.monotonic() - started < 60
-    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--workers", "2")
-    assert done.returncode == 0, done.stdout
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--workers", "2", code=0)
     assert "3 cases, 1 complete, 2 to run" in done.stdout
-    assert {load_run(tmp_path / "runs" / name).status for name in ("fedavg", "fedprox", "self-train")} == {
-        "complete"
-    }
+    names = ("fedavg", "fedprox", "self-train")
+    assert {load_run(tmp_path / "runs" / name).status for name in names} == {"complete"}
 
 
 def test_a_sweep_does_not_start_what_another_has_finished_meanwhile(fedmpi, tiny_suite, tmp_path, capfd):
     plan = plan_suite(read(tiny_suite), tmp_path / "runs", resume=True)
-    assert fedmpi("run", tiny_suite, "--out", tmp_path / "runs").returncode == 0
+    fedmpi("run", tiny_suite, "--out", tmp_path / "runs", code=0)
     assert run_missing(plan, tiny_suite, SweepOptions(out=tmp_path / "runs")) == 0
     assert "[3/3] self-train: complete, by another process" in capfd.readouterr().out
 
 
-def test_a_sweep_leaves_alone_what_another_took_at_the_same_time(
-    fedmpi, tiny_suite, tmp_path, capfd, monkeypatch
-):
+def test_what_another_sweep_took_meanwhile_is_left_alone(fedmpi, tiny_suite, tmp_path, capfd, monkeypatch):
     first_looks = ["free"]
     monkeypatch.setattr(sweep, "state", lambda folder: first_looks.pop() if first_looks else state(folder))
     with FolderLock(tmp_path / "runs" / "fedavg"):
@@ -221,7 +200,7 @@ def test_a_case_is_chosen_by_number_or_name(fedmpi, tiny_suite):
     for wanted in ("1", "fedprox", "fedprox-rounds=2"):
         listed = fedmpi("run", tiny_suite, "--case", wanted, "--set", "rounds=2", "--list")
         assert listed.stdout.splitlines()[1].split() == ["1", "fedprox-rounds=2"]
-    assert fedmpi("run", tiny_suite, "--case", "fed", "--list").returncode == 2
+    fedmpi("run", tiny_suite, "--case", "fed", "--list", code=2)
 
 
 UNFIT = ("--set", "reduction=secagg", "--set", "record=protocol", "--out", "runs")
@@ -231,8 +210,8 @@ UNFIT = ("--set", "reduction=secagg", "--set", "record=protocol", "--out", "runs
 def test_what_is_wrong_with_a_case_refuses_only_those_who_chose_it(fedmpi, tiny_suite, tmp_path):
     (tmp_path / "list").write_text("fedprox-reduction=secagg-record=protocol\n")
     refused(fedmpi("run", tiny_suite, *UNFIT), 'self-train has no sums over clients: use "full"\n')
-    assert fedmpi("run", tiny_suite, *UNFIT, "--case", "2").returncode == 2
-    assert fedmpi("run", tiny_suite, *UNFIT, "--case", "0").returncode == 0
+    fedmpi("run", tiny_suite, *UNFIT, "--case", "2", code=2)
+    fedmpi("run", tiny_suite, *UNFIT, "--case", "0", code=0)
     refused(fedmpi("sweep", tiny_suite, *UNFIT, "--share", "0/2"), "self-train has no sums")
     done = fedmpi("sweep", tiny_suite, *UNFIT, "--share", "1/2")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 0 complete, 1 to run"), done.stdout

@@ -25,7 +25,7 @@ model = "fedgraphnn/gcn"
 def test_winners_of_a_part_and_of_the_whole_are_named_and_run_again(fedmpi, tmp_path):
     (tmp_path / "sweep.toml").write_text(SUITE)
     data = prepare(tmp_path / "data")
-    assert fedmpi("run", "sweep.toml", "--case", "1", "--data", data).returncode == 0
+    fedmpi("run", "sweep.toml", "--case", "1", "--data", data, code=0)
     part = fedmpi("paper", "select", "sweep.toml", "--write", "winners.toml")
     assert "1 of 2 cases are complete; the winners are of these." in part.stdout
     assert "seed = [1, 2, 3]" in (tmp_path / "winners.toml").read_text()
@@ -36,9 +36,8 @@ def test_winners_of_a_part_and_of_the_whole_are_named_and_run_again(fedmpi, tmp_
         ("results", "results is no suite: name the suite"),
     ):
         refused(fedmpi("paper", "select", place, "--set", "optimizer.lr=0.01"), words)
-    assert fedmpi("run", "sweep.toml", "--data", data).returncode == 0
-    done = fedmpi("paper", "select", "demo/sweep", "--seeds", "5", "--rerun", "--data", data)
-    assert done.returncode == 0, done.stdout + done.stderr
+    fedmpi("run", "sweep.toml", "--data", data, code=0)
+    done = fedmpi("paper", "select", "demo/sweep", "--seeds", "5", "--rerun", "--data", data, code=0)
     assert "optimizer.lr=" in done.stdout
     (folder,) = (tmp_path / "results" / "runs" / "demo" / "sweep-winners").iterdir()
     again = load_run(folder)
@@ -46,10 +45,7 @@ def test_winners_of_a_part_and_of_the_whole_are_named_and_run_again(fedmpi, tmp_
     assert again.config["optimizer"]["lr"] in (0.01, 0.0001)
 
 
-def test_winners_run_again_with_seeds_that_the_sweep_has_not():
+def test_winners_run_again_with_seeds_that_the_sweep_has_not(fedmpi):
     assert free_seeds([1, 1]) == [2, 3, 4]
     assert free_seeds([3, 1]) == [2, 4, 5]
-
-
-def test_seeds_that_are_no_numbers_are_refused(fedmpi):
     refused(fedmpi("paper", "select", ".", "--seeds", "a,b"), "--seeds a,b: give whole numbers from 0 to")

@@ -43,8 +43,7 @@ def test_the_page_of_settings_is_what_the_command_prints():
 )
 def test_80_columns_are_enough(fedmpi, monkeypatch, arguments):
     monkeypatch.setenv("COLUMNS", "80")
-    done = fedmpi("options", *arguments)
-    assert done.returncode == 0
+    done = fedmpi("options", *arguments, code=0)
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 
 
@@ -79,13 +78,11 @@ def test_an_unknown_name_is_one_line_and_code_2(fedmpi):
 
 
 def test_a_new_suite_runs_as_written_and_is_never_overwritten(fedmpi, tmp_path):
-    assert fedmpi("new", "mine.toml").returncode == 0
-    done = fedmpi("run", "mine.toml")
-    assert done.returncode == 0, done.stderr
+    fedmpi("new", "mine.toml", code=0)
+    fedmpi("run", "mine.toml", code=0)
     records = sorted((tmp_path / "results" / "runs" / "mine").glob("*/run.h5"))
-    assert [record.parent.name for record in records] == [
-        "seed1-fedavg", "seed1-fedprox", "seed1-self-train", "seed2-fedavg", "seed2-fedprox", "seed2-self-train",
-    ]  # fmt: skip
+    names = ("fedavg", "fedprox", "self-train")
+    assert [each.parent.name for each in records] == [f"seed{s}-{name}" for s in (1, 2) for name in names]
     (tmp_path / "mine.toml").write_text("mine")
     refused(fedmpi("new", "mine.toml"), "mine.toml: it exists; name another file\n")
     assert (tmp_path / "mine.toml").read_text() == "mine"
@@ -106,9 +103,7 @@ def test_a_file_that_can_be_no_suite_is_refused(fedmpi, name, message):
 def test_a_key_shows_what_has_it(fedmpi):
     whole, last = fedmpi("options", "algorithm.mu"), fedmpi("options", "mu")
     assert whole.stdout == last.stdout
-    assert [line for line in whole.stdout.splitlines() if line.startswith("algorithm ")] == [
-        "algorithm fedprox",
-        "algorithm moon",
-    ]
+    named = [line for line in whole.stdout.splitlines() if line.startswith("algorithm ")]
+    assert named == ["algorithm fedprox", "algorithm moon"]
     assert "algorithm.mu = 0.01" in whole.stdout
     assert fedmpi("options", "algorithm.fedprox").stdout == fedmpi("options", "algorithm", "fedprox").stdout

@@ -30,7 +30,7 @@ def test_a_case_of_a_killed_sweep_finishes_its_round_and_ends(fedmpi_process, ti
     assert run.status == "interrupted" and run.reason.startswith("stopped by a signal after round")
 
 
-def test_what_a_killed_sweep_left_goes_at_the_next_start(
+def test_the_next_start_removes_what_a_killed_sweep_left(
     fedmpi, fedmpi_process, tiny_suite, tmp_path, monkeypatch
 ):
     place = tmp_path / "temporary"
@@ -43,7 +43,7 @@ def test_what_a_killed_sweep_left_goes_at_the_next_start(
     sweep.kill()
     sweep.communicate()
     assert len(list(place.glob("fedmpi-sweep-*"))) == 2
-    assert fedmpi("sweep", tiny_suite, "--out", "others").returncode == 0
+    fedmpi("sweep", tiny_suite, "--out", "others", code=0)
     assert [path.name for path in place.glob("fedmpi-sweep-*")] == ["fedmpi-sweep-own"]
 
 
@@ -53,9 +53,7 @@ def test_a_case_whose_sweep_is_gone_already_does_not_begin(parent, code):
     assert process.wait() == code
 
 
-def test_a_case_that_starts_while_the_sweep_is_stopped_is_asked_too(
-    fedmpi, tiny_suite, tmp_path, monkeypatch
-):
+def test_a_case_that_starts_as_the_sweep_stops_is_asked_too(fedmpi, tiny_suite, tmp_path, monkeypatch):
     start = Worker.__init__
 
     def stopped_within(self, *arguments):
@@ -63,16 +61,14 @@ def test_a_case_that_starts_while_the_sweep_is_stopped_is_asked_too(
         start(self, *arguments)
 
     monkeypatch.setattr(Worker, "__init__", stopped_within)
-    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--set", "rounds=100000")
-    assert done.returncode == 75
+    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--set", "rounds=100000", code=75)
     assert "3 cases are left" in done.stdout
 
 
 def test_a_sweep_beside_a_checkout_takes_the_package_and_not_the_folder(fedmpi, tiny_suite, tmp_path):
     (tmp_path / "fedmpi").mkdir()  # as beside a clone
     (tmp_path / "fedmpi/__init__.py").write_text("raise RuntimeError")
-    done = fedmpi("sweep", tiny_suite, "--out", "runs", "--set", "algorithm=fedavg")
-    assert done.returncode == 0, done.stdout
+    fedmpi("sweep", tiny_suite, "--out", "runs", "--set", "algorithm=fedavg", code=0)
 
 
 SUITE = """
@@ -110,8 +106,7 @@ def test_a_worker_runs_cases_as_single_runs_do_and_loses_only_the_one_that_ends_
     (tmp_path / "suite.toml").write_text(SUITE)
     (tmp_path / "leaves.py").write_text(LEAVES)
     given = ("suite.toml", "--plugin", "leaves.py")
-    done = fedmpi("sweep", *given, "--out", "runs", "--ranks", ranks)
-    assert done.returncode == 1, done.stdout + done.stderr
+    done = fedmpi("sweep", *given, "--out", "runs", "--ranks", ranks, code=1)
     ends = [line.split(" after ")[0] for line in done.stdout.splitlines() if line.startswith("[")]
     assert ends[0] == "[1/6] fedavg: complete"
     assert ends[1:3] == ["[1/6] wild: diverged", "[1/6] many: bad input"]
@@ -125,7 +120,7 @@ def test_a_worker_runs_cases_as_single_runs_do_and_loses_only_the_one_that_ends_
     if ranks == 1:
         return
     for case in ("gcfl-plus", "fedprox"):
-        assert fedmpi("run", *given, "--case", case, "--out", "alone").returncode == 0
+        fedmpi("run", *given, "--case", case, "--out", "alone", code=0)
         assert differences(tmp_path / "alone" / case, tmp_path / "runs" / case) == []
 
 
@@ -179,9 +174,7 @@ def launcher(tmp_path):
     return make
 
 
-def test_a_case_whose_launcher_fails_before_an_event_starts_once_more_but_no_third_time(
-    fedmpi, tiny_suite, tmp_path, launcher
-):
+def test_a_case_whose_launcher_fails_starts_twice_at_most(fedmpi, tiny_suite, tmp_path, launcher):
     """The launcher fails for fedavg twice and for fedprox once."""
     done = fedmpi("sweep", tiny_suite, "--out", "runs", "--launch", launcher("[ $n -lt 3 ] && exit 134"))
     assert done.returncode == 1
@@ -194,15 +187,11 @@ def test_a_case_whose_launcher_fails_before_an_event_starts_once_more_but_no_thi
     assert not [path for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")]
 
 
-def test_a_case_whose_ranks_never_meet_in_mpi_starts_once_more(
-    fedmpi, tiny_suite, tmp_path, launcher, monkeypatch
-):
+def test_ranks_that_never_meet_start_once_more(fedmpi, tiny_suite, tmp_path, launcher, monkeypatch):
     monkeypatch.setenv("FEDMPI_MPI_START_S", "1")
-    alone = (
-        f'[ $n = 0 ] && exec {find("mpich").mpiexec} -n 1 {sys.executable} -m fedmpi "$@" : -n 1 sleep 600'
-    )
-    done = fedmpi("sweep", tiny_suite, "--share", "0/3", "--out", "runs", "--launch", launcher(alone))
-    assert done.returncode == 0, done.stdout
+    mpiexec = f"{find('mpich').mpiexec} -n 1 {sys.executable} -m fedmpi"
+    alone = f'[ $n = 0 ] && exec {mpiexec} "$@" : -n 1 sleep 600'
+    done = fedmpi("sweep", tiny_suite, "--share", "0/3", "--out", "runs", "--launch", launcher(alone), code=0)
     assert "fedavg: MPI had not started in time (FEDMPI_MPI_START_S); it is started once more" in done.stdout
 
 
@@ -215,10 +204,8 @@ def test_a_limit_that_is_no_number_is_refused(fedmpi, tiny_suite, monkeypatch):
 def test_ranks_that_were_asked_to_stop_end_a_launched_sweep(fedmpi, tiny_suite, tmp_path, launcher):
     asks = f"(until [ -e {tmp_path}/runs/fedavg/checkpoints/manifest ]; do sleep 0.1; done; kill -TERM $$) &"
     suite = tmp_path / "long.toml"
-    suite.write_text(
-        tiny_suite.read_text().replace("rounds = 4", "rounds = 100000\ncheckpoint_seconds = 0.1")
-    )
-    done = fedmpi("sweep", suite, "--out", "runs", "--launch", launcher(asks))
-    assert done.returncode == 75
+    rounds = "rounds = 100000\ncheckpoint_seconds = 0.1"
+    suite.write_text(tiny_suite.read_text().replace("rounds = 4", rounds))
+    fedmpi("sweep", suite, "--out", "runs", "--launch", launcher(asks), code=75)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["fedavg"]
     assert load_run(tmp_path / "runs" / "fedavg").status == "interrupted"

@@ -31,8 +31,7 @@ case = [
 def test_one_command_runs_and_prints_the_table(fedmpi, tmp_path):
     (tmp_path / "six.toml").write_text(SUITE)
     data = prepare(tmp_path / "data")
-    done = fedmpi("paper", "system", "six.toml", "--out", tmp_path / "runs", "--data", data)
-    assert done.returncode == 0, done.stderr
+    done = fedmpi("paper", "system", "six.toml", "--out", tmp_path / "runs", "--data", data, code=0)
     table = done.stdout.partition("Table 6 of FedGraphNN on this machine")[2].splitlines()
     central, gat, gcn, onehot = (line.split() for line in table if line.startswith("SIDER"))
     # FedAvg, GCN, one rank; 358 s over 50 rounds, less 1.2 s of sleep; 3 tasks here, not 27
@@ -56,4 +55,4 @@ def test_these_models_on_other_graphs_are_left_out():
 
 
 def test_a_folder_without_such_runs_is_refused(fedmpi, tmp_path):
-    assert fedmpi("paper", "system", tmp_path).returncode == 2
+    fedmpi("paper", "system", tmp_path, code=2)

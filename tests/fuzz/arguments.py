@@ -5,22 +5,22 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import typer.main
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fedmpi.cli.main import app
+from tests.cli.test_help import COMMANDS
 from tests.fuzz import nasty
 
 LEFT_OUT = {"sweep", "paper system", "bench train", "bench ranks", "bench comm", "bench record",
-            "bench data", "bench peers", "bench sums"}  # fmt: skip
+            "bench data", "bench peers", "bench sums", "bench secure"}  # fmt: skip
 """Commands that start MPI or train."""
 
 ALWAYS = {
     "run": ("--list",), "plot": ("losses",), "watch": ("--once",), "bench gpu": ("--from", "rows.csv"),
-    "bench secure": ("--from", "rows.csv"),
+    "analyse statistics": ("PROTEINS",), "analyse properties": ("PROTEINS",),
+    "analyse heterogeneity": ("PROTEINS",),
 }  # fmt: skip
-"""Options without which a command would train or never end."""
+"""Words without which a command would train, never end, or read more data than a child may hold."""
 
 NEVER = {"paper select": {"--rerun"}, "info": {"--mpi"}}
 
@@ -36,20 +36,13 @@ _VALUES = ("0", "-1", "1", "1e999", "nan", "0.5", "101", "1pt", "1%", "10%", "0.
            "dataset.name", "seed", "cuda", "cpu")  # fmt: skip
 
 _WORDS = st.sampled_from(_PLACES) | st.sampled_from(_VALUES) | nasty.texts
+_WORDS = _WORDS.filter(lambda word: "\0" not in word)
 
 
 @functools.cache
 def commands() -> dict[str, Any]:
     """Return the commands by name, such as "data list"."""
-    found: dict[str, Any] = {}
-
-    def walk(command: Any, words: tuple[str, ...]) -> None:
-        for name in getattr(command, "commands", ()):
-            walk(command.get_command(None, name), (*words, name))
-        if not hasattr(command, "commands"):
-            found[" ".join(words)] = command
-
-    walk(typer.main.get_command(app), ())
+    found = {" ".join(words): command for words, command in COMMANDS.items()}
     return {name: command for name, command in found.items() if name not in LEFT_OUT}
 
 
@@ -57,9 +50,7 @@ def _word(parameter: Any) -> SearchStrategy[str]:
     """Return words for a parameter: mostly those that it may take."""
     textual = str(getattr(parameter, "type_descriptor", ""))
     likely = _PLACES if parameter.param_type_name == "argument" or "Path" in textual else _VALUES
-    return st.one_of(st.sampled_from(likely), st.sampled_from(likely), _WORDS).filter(
-        lambda word: "\0" not in word
-    )
+    return st.one_of(st.sampled_from(likely), st.sampled_from(likely), _WORDS)
 
 
 @st.composite
@@ -71,15 +62,11 @@ def lines(draw: DrawFn) -> tuple[str, list[str]]:
         if parameter.name == "help":
             continue
         if parameter.param_type_name == "argument":
-            count = draw(
-                st.integers(0 if draw(st.integers(0, 9)) == 0 else 1, 3 if parameter.nargs < 0 else 1)
-            )
+            least, most = int(draw(st.integers(0, 9)) > 0), 3 if parameter.nargs < 0 else 1
+            count = draw(st.integers(least, most))
             words += [draw(_word(parameter)) for _ in range(count)]
         elif parameter.opts[0] not in NEVER.get(name, ()) and draw(st.integers(0, 2)) == 0:
             words += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], draw(_word(parameter))]
     if draw(st.integers(0, 9)) == 0:
-        words.insert(
-            draw(st.integers(len(name.split()), len(words))),
-            draw(_WORDS.filter(lambda word: "\0" not in word)),
-        )
+        words.insert(draw(st.integers(len(name.split()), len(words))), draw(_WORDS))
     return name, words

@@ -1,4 +1,4 @@
-"""How long to fuzz, the processes that take the inputs, and the counts at the end."""
+"""How long to fuzz, and the processes that take the inputs. ``--hypothesis-show-statistics`` counts their ends."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz.home import make
+from tests.fuzz.oracle import Failure
 from tests.fuzz.server import Server
-from tests.fuzz.tally import TALLIES, Failure, Tally
 
-
-def pytest_terminal_summary(terminalreporter):
-    if TALLIES:
-        terminalreporter.section("fuzz")
-    for tally in TALLIES:
-        for line in tally.lines():
-            terminalreporter.write_line(line)
+_SHOWN = 700
+"""Characters that are shown of an input's begin, and of its end."""
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +38,7 @@ def explore(request, tmp_path):
     keep = request.config.getoption("--fuzz-keep")
 
     def run(usual: int, strategy: SearchStrategy[Any], attempt: Callable[[Any, Path], str | Failure]) -> None:
-        tally = Tally(request.node.name)
+        failures: dict[str, list[str]] = {}
 
         @settings(
             max_examples=wanted or usual,
@@ -59,17 +54,22 @@ def explore(request, tmp_path):
             folder.mkdir()
             try:
                 outcome = attempt(value, folder)
-                if keep and isinstance(outcome, Failure) and outcome.kind not in tally.failures:
-                    place = Path(keep) / f"{request.node.name}-{len(tally.failures)}"
+                event(outcome.kind if isinstance(outcome, Failure) else outcome)
+                if not isinstance(outcome, Failure):
+                    return
+                if keep and outcome.kind not in failures:
+                    place = Path(keep) / f"{request.node.name}-{len(failures)}"
                     shutil.copytree(folder, place, symlinks=True)
                     text = f"{outcome.kind}\n{outcome.example}\n"
                     (place / "FAILURE.txt").write_text(text, errors="backslashreplace")
-                tally.add(outcome)
+                failures.setdefault(outcome.kind, []).append(outcome.example)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
         once()
-        assert not tally.failures, tally.verdict()
+        shortest = {f"{len(each)} x {kind}": min(each, key=len) for kind, each in failures.items()}
+        shown = (f"{kind}\n    {text[:_SHOWN]} ... {text[-_SHOWN:]}" for kind, text in shortest.items())
+        assert not failures, "\n".join(shown)
 
     return run
 

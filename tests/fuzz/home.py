@@ -8,13 +8,10 @@ import signal
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import FedmpiError
 from fedmpi.store import embeddings
 from tests.fuzz.server import ROOT, Ended, Server
 from tests.mpi.examples import EXAMPLES
@@ -86,35 +83,22 @@ def _source(cache: str) -> DataSource:
 def load_dataset() -> None:
     """Print the digest of a dataset in a cache as a run maps it: ``NAME CACHE``."""
     name, cache = sys.argv[1:]
-    with _errors():
-        source = _source(cache)
-        source.check(name)
-        source.prepare(name)
-        print(digest(source.load(name)))
+    source = _source(cache)
+    source.check(name)
+    source.prepare(name)
+    print(digest(source.load(name)))
 
 
 def check_dataset() -> None:
     """Check, as before a run, that a dataset can be had: ``NAME CACHE``."""
     name, cache = sys.argv[1:]
-    with _errors():
-        _source(cache).check(name)
+    _source(cache).check(name)
 
 
 def load_embeddings() -> None:
     """Print the content of a run's embeddings: ``RUN``."""
-    with _errors():
-        for round, arrays in embeddings.load(Path(sys.argv[1])).items():
-            print(round, {name: array.tobytes().hex() for name, array in arrays.items()})
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Report a user's mistake as the program does."""
-    try:
-        yield
-    except FedmpiError as error:
-        sys.stderr.write(f"fedmpi: {error}\n")
-        raise SystemExit(error.exit_code) from None
+    for round, arrays in embeddings.load(Path(sys.argv[1])).items():
+        print(round, {name: array.tobytes().hex() for name, array in arrays.items()})
 
 
 def _graphs(path: Path) -> None:

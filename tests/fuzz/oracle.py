@@ -6,12 +6,21 @@ import re
 import signal
 import unicodedata
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from tests.fuzz.server import HUNG, Ended
 
 _WARNING = re.compile(r"^\S*:\d+: \w*Warning:|^\w+Warning:")
 _BROKEN = ("Cc", "Zl", "Zp")
 """Unicode categories that break a line or steer a terminal."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A bad end: its kind, and the input that shows it."""
+
+    kind: str
+    example: str
 
 
 def flaw(ended: Ended, codes: Collection[int] = (0, 2), lines: int = 1) -> str:
@@ -37,11 +46,6 @@ def flaw(ended: Ended, codes: Collection[int] = (0, 2), lines: int = 1) -> str:
     if ended.code == 2 and not all(line.startswith(("fedmpi: ", "Page: ")) for line in said):
         return f"a line that is not fedmpi's: {_outline(said[0])}"
     return ""
-
-
-def refused(ended: Ended) -> bool:
-    """Return whether the command refused its input, in so many words."""
-    return ended.code == 2
 
 
 def _crash(ended: Ended) -> str:

@@ -25,6 +25,8 @@ from pathlib import Path
 import mpi4py
 import typer.main
 
+from fedmpi.cli.ending import exit_code
+
 ROOT = Path(__file__).parent.parent.parent
 
 LOADED = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.cli.run", "fedmpi.cli.watch",
@@ -64,19 +66,19 @@ class Ended:
     out: str
     err: str
 
+    @property
+    def refused(self) -> bool:
+        """Whether the command refused its input, in so many words."""
+        return self.code == 2
+
 
 class Server:
     """The warm process, seen from the tests; close it."""
 
     def __init__(self) -> None:
         self._ours, theirs = Pipe()
-        environment = {
-            **os.environ,
-            "FEDMPI_OFFLINE": "1",
-            "OMP_NUM_THREADS": "1",
-            "NUMBA_NUM_THREADS": "1",
-            "PYTHONPATH": str(ROOT),
-        }
+        ones = dict.fromkeys(("FEDMPI_OFFLINE", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+        environment = {**os.environ, **ones, "PYTHONPATH": str(ROOT)}
         program = "from tests.fuzz.server import main; main()"
         command = [sys.executable, "-c", program, str(theirs.fileno())]
         self._process = subprocess.Popen(
@@ -146,9 +148,8 @@ def _work(request: Request) -> None:
     _limit(TRAINING_SECONDS if request.trains else WORK_SECONDS)
     if request.trains:
         mpi.Init_thread()
-    code = 0
     try:
-        function()
+        code = exit_code(function)
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except BaseException:

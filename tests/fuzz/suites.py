@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +16,14 @@ from fedmpi.case.schema import Case
 from fedmpi.registry.kinds import KINDS
 from fedmpi.tasks.known import TASKS
 from tests.fuzz import damage, nasty
-from tests.fuzz.toml import Raw, dumps
 
 Schema = Mapping[str, Any]
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Raw(str):
+    """Text that stands in the file as it is."""
+
 
 _FEW = ("rounds", "local_epochs", "batch_size", "clients", "graphs", "domains", "layers", "hidden")
 """Settings whose largest values are legal and would only cost memory."""
@@ -59,9 +66,8 @@ def fitting(schema: Schema, name: str = "") -> SearchStrategy[Any]:
             return st.booleans()
         case "integer":
             low = schema.get("minimum", 0)
-            return st.integers(
-                low, min(schema.get("maximum", low + 1000), low + (5 if name in _FEW else 1000))
-            )
+            most = low + (5 if name in _FEW else 1000)
+            return st.integers(low, min(schema.get("maximum", most), most))
         case "number":
             low = schema.get("minimum", schema.get("exclusiveMinimum", 0.0))
             high = schema.get("maximum", schema.get("exclusiveMaximum", low + 10.0))
@@ -89,17 +95,23 @@ def _table(draw: DrawFn, schema: Schema) -> dict[str, Any]:
     return {key: draw(fitting(properties[key], key)) for key in chosen}
 
 
+_AXES: dict[str, SearchStrategy[Any]] = {
+    "seed": st.integers(0, 9),
+    "algorithm": st.sampled_from(("fedavg", "fedprox", "gcfl", "fedadam")),
+    "participation": st.sampled_from((0.5, 1.0)),
+    "label": st.fixed_dictionaries({"label": nasty.texts, "rounds": st.integers(1, 9)}),
+}
+
+
 @st.composite
 def fitting_suites(draw: DrawFn) -> dict[str, Any]:
     """Return suites that the grammar allows; not all that they say goes together."""
     case = draw(_table(case_schema()))
     case.setdefault("algorithm", draw(st.sampled_from(("fedavg", "fedprox", "self-train"))))
     suite: dict[str, Any] = {"name": draw(st.sampled_from(("fuzz", "a/b", "x-1"))), "case": case}
-    axes = draw(
-        st.lists(st.sampled_from(("seed", "algorithm", "participation", "label")), max_size=3, unique=True)
-    )
+    axes = draw(st.lists(st.sampled_from(sorted(_AXES)), max_size=3, unique=True))
     if axes:
-        suite["matrix"] = {axis: draw(_axis(axis)) for axis in axes}
+        suite["matrix"] = {axis: draw(st.lists(_AXES[axis], min_size=1, max_size=3)) for axis in axes}
         if draw(st.booleans()):
             suite["priority"] = draw(st.permutations(axes))
     if draw(st.booleans()):
@@ -109,18 +121,6 @@ def fitting_suites(draw: DrawFn) -> dict[str, Any]:
     if draw(st.integers(0, 4)) == 0:
         suite |= {"mode": draw(st.sampled_from(("strong", "throughput", "weak"))), "ranks": [1]}
     return suite
-
-
-def _axis(axis: str) -> SearchStrategy[list[Any]]:
-    choices: dict[str, SearchStrategy[Any]] = {
-        "seed": st.integers(0, 9),
-        "algorithm": st.sampled_from(("fedavg", "fedprox", "gcfl", "fedadam")),
-        "participation": st.sampled_from((0.5, 1.0)),
-        "label": st.builds(
-            lambda name, rounds: {"label": name, "rounds": rounds}, nasty.texts, st.integers(1, 9)
-        ),
-    }
-    return st.lists(choices[axis], min_size=1, max_size=3)
 
 
 _RAW = (
@@ -186,10 +186,42 @@ _SETTINGS = (
     "dataset.synthetic.domains=100000", "model.hidden=1000000000",
 )  # fmt: skip
 settings = st.lists(
-    st.one_of(
-        st.builds("{}={}".format, _KEYS, nasty.texts | nasty.numbers),
-        st.sampled_from(_SETTINGS),
-    ),
+    st.one_of(st.builds("{}={}".format, _KEYS, nasty.texts | nasty.numbers), st.sampled_from(_SETTINGS)),
     max_size=3,
 )
 """What stands behind ``--set``."""
+
+
+def dumps(table: Mapping[str, object]) -> str:
+    """Return a table as a file: plain values, then tables under their headings."""
+    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines.append(f"[{_key(key)}]")
+            lines += [f"{_key(inner)} = {_value(each)}" for inner, each in value.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(key: str) -> str:
+    return key if isinstance(key, Raw) or _BARE.fullmatch(key) else _text(key)
+
+
+def _text(value: str | bool) -> str:
+    """Return a truth value or basic string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: object) -> str:
+    match value:
+        case Raw():
+            return str(value)
+        case bool() | str():
+            return _text(value)
+        case int() | float():
+            return str(value)
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case dict():
+            return f"{{ {', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())} }}"
+    return '"?"'

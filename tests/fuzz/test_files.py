@@ -14,9 +14,8 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.fuzz import damage
-from tests.fuzz.oracle import flaw, refused
+from tests.fuzz.oracle import Failure, flaw
 from tests.fuzz.server import Ended, Server
-from tests.fuzz.tally import Failure
 
 REPORTS = {
     "report": ("report", "runs/whole", "--json"),
@@ -39,8 +38,8 @@ class Bench:
     server: Server
     sound: dict[tuple[str, ...], Ended]
 
-    def run(self, folder: Path, words: tuple[str, ...], **options: object) -> Ended:
-        return self.server.run(folder, *words, **options)  # type: ignore[arg-type]
+    def run(self, folder, words, **options):
+        return self.server.run(folder, *words, **options)
 
     def expected(self, words: tuple[str, ...], *parts: str, **options: object) -> Ended:
         """Return what a command says of sound files; `parts` are what it needs."""
@@ -70,18 +69,25 @@ def said(words: tuple[str, ...], value: object, ended: Ended) -> str:
     return f"fedmpi {' '.join(words)} after {value!r}: exit {ended.code}: {text}"
 
 
-def unchanged(ended: Ended, sound: Ended, value: object, words: tuple[str, ...]) -> str | Failure:
+def outcome(
+    ended: Ended,
+    value: object,
+    words: tuple[str, ...],
+    sound: Ended | None = None,
+    codes: tuple[int, ...] = (0, 2),
+) -> str | Failure:
     """Return what came of a command that may say what it says of sound files, or refuse.
 
-    `compare` says that it left a side out, and that nothing is left to compare.
+    Where nothing covers its input by a digest, any result is as good, a traceback is not. `compare` says that
+    it left a side out, and that nothing is left to compare.
     """
-    if kind := flaw(ended, lines=2 if words == REPORTS["ratios"] else 1):
+    if kind := flaw(ended, codes, lines=2 if words == REPORTS["ratios"] else 1):
         return Failure(f"{words[0]}: {kind}", said(words, value, ended))
-    if refused(ended):
+    if ended.refused:
         return "refused"
-    if ended.out != sound.out:
+    if sound is not None and ended.out != sound.out:
         return Failure(f"{words[0]}: damage taken for a result", said(words, value, ended))
-    return "unchanged"
+    return "unchanged" if sound else "read"
 
 
 def rewrite(path: Path, value: damage.Damage) -> bool:
@@ -89,15 +95,6 @@ def rewrite(path: Path, value: damage.Damage) -> bool:
     content = path.read_bytes()
     path.write_bytes(value.apply(content))
     return path.read_bytes() != content
-
-
-def only_refused(
-    ended: Ended, value: object, words: tuple[str, ...], codes: tuple[int, ...] = (0, 2)
-) -> str | Failure:
-    """Return what came of a command whose input has no digest: any result is as good, a traceback is not."""
-    if kind := flaw(ended, codes):
-        return Failure(f"{words[0]}: {kind}", said(words, value, ended))
-    return "refused" if refused(ended) else "read"
 
 
 def fetch(name: str) -> tuple[str, ...]:
@@ -164,7 +161,7 @@ def test_a_damaged_file_is_refused_or_read(request, explore, bench, name):
         if not rewrite(folder / file, harm):
             return "unchanged"
         ended = bench.run(folder, words, **calls)
-        return unchanged(ended, sound, harm, words) if sound else only_refused(ended, value, words)
+        return outcome(ended, value, words, sound)
 
     explore(inputs, st.tuples(harms, st.sampled_from(files)), attempt)
 
@@ -183,7 +180,7 @@ def test_a_record_of_a_stranger_shows_nothing_else_and_no_traceback(explore, ben
             return Failure(f"{words[0]}: shows another file's content", said(words, harm, ended))
         if name == "compare" and ended.code == 1 and not flaw(ended, (1,)):
             return "different"
-        return unchanged(ended, sound, harm, words)
+        return outcome(ended, harm, words, sound)
 
     explore(36, st.tuples(damage.of_hdf5, st.sampled_from(sorted(REPORTS))), attempt)
 
@@ -226,13 +223,13 @@ def test_a_damaged_log_is_refused_or_gives_what_it_held(explore, bench, inputs, 
             mended = bench.run(folder, REPAIR)
             if kind := flaw(mended):
                 return Failure(f"repair: {kind}", said(REPAIR, harm, mended))
-            if refused(mended):
+            if mended.refused:
                 return "refused"
         ended = bench.run(folder, words)
         shorter = is_a_beginning(log.read_bytes(), whole) and not flaw(ended)
         if shorter and (words == WATCH or json.loads(ended.out)[0]["status"] != "complete"):
             return "cut short"
-        return unchanged(ended, sound, harm, words)
+        return outcome(ended, harm, words, sound)
 
     explore(inputs, ANY, attempt)
 
@@ -262,12 +259,10 @@ def test_a_run_with_a_damaged_file_is_resumed_to_the_same_end_or_not_at_all(
         ended = bench.server.run(folder, *RESUME, trains=True)
         if kind := flaw(ended, codes):
             return Failure(f"resume: {kind}", said(RESUME, value, ended))
-        if refused(ended):
+        if ended.refused:
             return "refused"
         same = bench.run(folder, CHECK)
-        if same.code != 0:
-            return Failure("resume: another result", said(CHECK, value, same))
-        return "identical"
+        return Failure("resume: another result", said(CHECK, value, same)) if same.code else "identical"
 
     explore(inputs, st.tuples(harms, st.sampled_from(names)), attempt)
 
@@ -286,7 +281,7 @@ def test_a_damaged_bundle_is_not_valid(explore, bench):
         ended = bench.run(folder, VERIFY)
         if ended.code == 1 and "WRONG: " in ended.out and not flaw(ended, (1,)):
             return "refused"
-        return unchanged(ended, sound, value, VERIFY)
+        return outcome(ended, value, VERIFY, sound)
 
     explore(15, st.tuples(damage.of_bytes, st.booleans()), attempt)
 
@@ -310,15 +305,14 @@ def test_a_bundle_of_a_stranger_is_checked_without_a_traceback(explore, bench):
             harm.apply(place / next(name for name in names if name.endswith("run.h5")))
         else:
             rewrite(place / name, harm)
-        if name != "bundle.json" and isinstance(
-            index := json.loads((place / "bundle.json").read_text()), dict
-        ):
+        index = json.loads((place / "bundle.json").read_text()) if name != "bundle.json" else None
+        if isinstance(index, dict):
             for each in index["files"]:
                 content = (place / each["path"]).read_bytes()
                 each |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
             (place / "bundle.json").write_text(json.dumps(index))
         pack(folder / "made", folder / "bundle.tar.gz")
-        return only_refused(bench.run(folder, VERIFY), value, VERIFY, (0, 1, 2))
+        return outcome(bench.run(folder, VERIFY), value, VERIFY, codes=(0, 1, 2))
 
     texts = st.tuples(damage.of_text, st.sampled_from(names))
     values = st.tuples(damage.of_json, st.just("bundle.json"))

@@ -5,15 +5,9 @@ import shutil
 from hypothesis import strategies as st
 
 from tests.fuzz import arguments, suites
-from tests.fuzz.oracle import flaw, refused
-from tests.fuzz.tally import Failure
+from tests.fuzz.oracle import Failure, flaw
 
-_CODES = {
-    "compare": (0, 1, 2),
-    "records verify": (0, 1, 2),
-    "jobs status": (0, 1, 2, 75),
-    "paper reproduction": (0, 2),
-}
+_CODES = {"compare": (0, 1, 2), "records verify": (0, 1, 2), "jobs status": (0, 1, 2, 75)}
 """Exit codes beside 0 and 2 that a command has a meaning for."""
 
 _RUNS = 5
@@ -28,7 +22,7 @@ def test_any_suite_is_listed_or_refused_in_one_line(explore, server):
         ended = server.run(folder, "run", "fuzz.toml", "--list", *options)
         if kind := flaw(ended):
             return Failure(kind, f"fedmpi run fuzz.toml --list {options!r} of {text!r}")
-        return "refused" if refused(ended) else "listed"
+        return "refused" if ended.refused else "listed"
 
     explore(90, st.tuples(suites.suites(), st.just([]) | suites.settings), attempt)
 
@@ -43,6 +37,6 @@ def test_any_command_line_is_obeyed_or_refused_in_one_line(explore, server, home
         ended = server.run(place, *words)
         if kind := flaw(ended, _CODES.get(name, (0, 2)), lines=1 + len(words) + _RUNS * (name == "compare")):
             return Failure(f"{name}: {kind}", f"fedmpi {words!r}")
-        return "refused" if refused(ended) else "obeyed"
+        return "refused" if ended.refused else "obeyed"
 
     explore(70, arguments.lines(), attempt)

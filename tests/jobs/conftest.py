@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 
 import pytest
 
@@ -26,6 +28,14 @@ requeues = 2
 start_seconds = 10.0
 round_seconds = 1.0
 """
+
+
+def check_shell(path, shell="bash"):
+    """The shell can read it, and shellcheck has nothing to say."""
+    checks = [[shell, "-n", path], *([["shellcheck", path]] if shutil.which("shellcheck") else [])]
+    for command in checks:
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture

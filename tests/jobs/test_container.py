@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.jobs.conftest import check_shell
+
 ROOT = Path(__file__).parent.parent.parent
 DEFINITION = ROOT / "jobs" / "container" / "fedmpi.def"
 SECTIONS = {"labels", "files", "post", "environment", "runscript", "test", "help", "startscript", "setup"}
@@ -30,10 +32,7 @@ def test_header_and_sections_are_those_that_apptainer_knows():
 def test_the_shell_in_it_is_clean(name, tmp_path):
     script = tmp_path / "section.sh"
     script.write_text(f"#!/bin/sh\n{sections()[name]}")
-    subprocess.run(["sh", "-n", script], check=True)
-    if shutil.which("shellcheck"):
-        done = subprocess.run(["shellcheck", script], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
+    check_shell(script, "sh")
 
 
 def test_it_installs_the_tested_torch():

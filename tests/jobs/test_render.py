@@ -1,6 +1,5 @@
 """Rendered scripts as text: what they ask of Slurm, and that a shell takes them."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,29 +7,19 @@ import pytest
 
 from fedmpi.jobs import systems
 from fedmpi.jobs.render import TEMPLATES
+from tests.jobs.conftest import check_shell
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def check_shell(path):
-    """The shell can read it, and shellcheck has nothing to say."""
-    done = subprocess.run(["bash", "-n", path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    if shutil.which("shellcheck"):
-        done = subprocess.run(["shellcheck", path], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
-
-
 def render(fedmpi, suite, system, *options):
-    done = fedmpi("jobs", "render", suite, "--system", system, "--to", "to", *options)
-    assert done.returncode == 0, done.stderr
+    done = fedmpi("jobs", "render", suite, "--system", system, "--to", "to", *options, code=0)
     return [Path(line) for line in done.stdout.splitlines()]
 
 
 def directives(path):
-    return [
-        line.removeprefix("#SBATCH ") for line in path.read_text().splitlines() if line.startswith("#SBATCH")
-    ]
+    lines = path.read_text().splitlines()
+    return [line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH")]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -52,18 +41,10 @@ def test_the_ready_scripts_are_clean_shell(name):
 def test_a_sweep_asks_for_what_the_plan_says(fedmpi, tiny_suite, system):
     listed, script, report = render(fedmpi, tiny_suite, system, "--tasks", 2, "--at-once", 2, "--minutes", 30)
     assert listed.read_text() == "fedavg\nfedprox\nself-train\n"
-    assert directives(script)[4:] == [
-        "--partition=short",
-        "--account=me",
-        "--nodes=1",
-        "--ntasks=4",
-        "--cpus-per-task=1",
-        "--mem-per-cpu=2048M",
-        "--time=30",
-        "--requeue",
-        "--signal=B:USR1@120",
-        "--array=0-1%2",
-    ]
+    asked = (
+        "--partition=short --account=me --nodes=1 --ntasks=4 --cpus-per-task=1 --mem-per-cpu=2048M --time=30"
+    )
+    assert directives(script)[4:] == [*asked.split(), "--requeue", "--signal=B:USR1@120", "--array=0-1%2"]
     text = script.read_text()
     assert text.index("module load python") < text.index("export OMP_NUM_THREADS=1") < text.index("srun -K0")
     assert "export FEDMPI_OFFLINE=1" in text
@@ -133,10 +114,7 @@ def test_staging_copies_prepared_sets_of_every_family(fedmpi, fake, system, tmp_
     done = subprocess.run(shell, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"{local}\n", "")
     copied = {str(path.relative_to(local)): path.read_text() for path in local.rglob("*") if path.is_file()}
-    assert copied == {
-        "planetoid/Cora/labels.npy": "planetoid/Cora",
-        "tudataset/PROTEINS/labels.npy": "tudataset/PROTEINS",
-    }
+    assert copied == {f"{path}/labels.npy": path for path in ("planetoid/Cora", "tudataset/PROTEINS")}
 
 
 def test_paths_with_blanks_and_quotes_are_quoted(fedmpi, tiny_suite, system, tmp_path):
@@ -164,8 +142,7 @@ def test_every_script_is_named_as_what_comes_next(fedmpi):
 def test_nothing_left_is_said(fedmpi, tiny_suite, system):
     one = ("--set", "algorithm=fedavg", "--set", "rounds=1")
     fedmpi("run", tiny_suite, *one)
-    done = fedmpi("jobs", "render", tiny_suite, "--system", system, "--to", "to", *one)
-    assert done.returncode == 2
+    done = fedmpi("jobs", "render", tiny_suite, "--system", system, "--to", "to", *one, code=2)
     assert "all 1 cases are complete" in done.stderr
 
 

@@ -82,17 +82,15 @@ def bash(script, *arguments, variables=None, wait=True):
 def test_a_task_of_an_array_is_one_sweep_of_its_share(world):
     code, output = bash(JOBS / "sweep.sbatch", "s.toml", "--set", "rounds=3", variables=array(1, 3))
     assert (code, output) == (0, "")
-    assert world.calls("fedmpi") == [
-        "fedmpi sweep s.toml --set rounds=3 --share 1/3 --ranks 2 --launch srun -K0 -W15 --mpi=pmi2 fedmpi"
-    ]
+    (call,) = world.calls("fedmpi")
+    assert call.startswith("fedmpi sweep s.toml --set rounds=3 --share 1/3 --ranks 2 --launch srun ")
 
 
 def test_a_rendered_task_is_one_sweep_of_its_lines_of_the_list(world, script, tmp_path):
     assert bash(script("rendered"), variables=array(1, 3)) == (0, "")
     (call,) = world.calls("python")
-    assert call.startswith(
-        f"python -P -m fedmpi sweep {tmp_path}/seven.toml --out {tmp_path}/results/runs/seven "
-    )
+    words = f"sweep {tmp_path}/seven.toml --out {tmp_path}/results/runs/seven "
+    assert call.startswith(f"python -P -m fedmpi {words}")
     assert f" --share 1/3 --cases {tmp_path}/to/cases-11.txt --ranks 11 --launch srun " in call
     assert call.endswith(" python -P -m fedmpi")
 
@@ -120,25 +118,18 @@ def test_a_job_that_has_begun_starts_once(world, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_scripts_own_clock_stops_the_ranks_and_queues_the_job_again(world, script, kind):
+@pytest.mark.parametrize("restarts", [0, 5])
+def test_the_scripts_clock_queues_the_job_again_five_times(world, script, kind, restarts):
     queue(world, SOON % 4, "RUNNING")  # it warns a quarter of that before
     world.answer(STARTED[kind], WAITS)
-    start = time.monotonic()
-    code, output = bash(script(kind), "s.toml", variables={} if kind == "run" else array(2, 3))
+    start, single = time.monotonic(), kind == "run" and not restarts
+    code, output = bash(script(kind), "s.toml", variables={} if single else array(2, 3, restarts))
     assert code == 75
     assert 1.5 < time.monotonic() - start < 15
-    assert "out of time" in output
-    assert world.calls("scontrol") == [f"scontrol requeue {'40' if kind == 'run' else '40_2'}"]
+    assert ("out of time" in output) == (not restarts)
+    again = [] if restarts else [f"scontrol requeue {'40' if kind == 'run' else '40_2'}"]
+    assert world.calls("scontrol") == again
     assert len(world.calls(STARTED[kind])) == 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_after_as_many_attempts_as_allowed_it_ends(world, script, kind):
-    queue(world, SOON % 3, "RUNNING")
-    world.answer(STARTED[kind], WAITS)
-    code, _ = bash(script(kind), "s.toml", variables={**array(0, 3, restarts=5)})
-    assert code == 75
-    assert world.calls("scontrol") == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

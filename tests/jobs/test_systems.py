@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from fedmpi.errors import BadInput
 from fedmpi.jobs import systems
 from tests.jobs.conftest import PLAIN
+from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_systems_that_come_along():
-    assert list(systems.known()) == [
-        "generic-cpu", "generic-gpu", "levante", "perlmutter-gpu", "workstation",
-    ]  # fmt: skip
+    names = ["generic-cpu", "generic-gpu", "levante", "perlmutter-gpu", "workstation"]
+    assert list(systems.known()) == names
     for name in systems.known():
         assert systems.load(name).description
     assert systems.load("levante").request.options == ("--exclusive",)
@@ -32,10 +31,7 @@ def test_the_systems_that_come_along():
         (("cores = 4", 'cores = 4\ngpu_option = "gpu:1"'), ["'gpu:1' is no option of sbatch"]),
         (("cores = 4", 'cores = 4\ngpu_option = "--gres=gpu:{foo}"'), ["in braces stands {gpus} alone"]),
         (("start_seconds = 10.0", "gflops = 1e-300"), ["model.gflops", "greater than or equal to 0.001"]),
-        (
-            ("start_seconds = 10.0", "start_seconds = 1e300"),
-            ["model.start_seconds", "less than or equal to 86400"],
-        ),
+        (("start_seconds = 10.0", "start_seconds = 1e300"), ["model.start_seconds", "or equal to 86400"]),
         (("cores = 4", f"cores = {'9' * 5000}"), ["a number of more than 64 bits"]),
         (("cores = 4", "cores = = 4"), ["not TOML"]),
     ],
@@ -44,17 +40,14 @@ def test_the_systems_that_come_along():
 def test_a_wrong_file_is_refused_with_its_key(tmp_path, change, words):
     path = tmp_path / "mine.toml"
     path.write_text(PLAIN.replace(*change))
-    with pytest.raises(BadInput) as refused:
+    with refused() as found:
         systems.load(str(path))
-    assert "\n" not in str(refused.value)
     for word in (str(path), *words):
-        assert word in str(refused.value)
+        assert word in str(found.value)
 
 
 def test_an_unknown_system_lists_those_there_are():
-    with pytest.raises(
-        BadInput, match=r'no such system; did you mean "generic-cpu"\? \(known: generic-cpu, '
-    ):
+    with refused('no such system; did you mean "generic-cpu"? (known: generic-cpu, '):
         systems.load("generic-cpus")
 
 

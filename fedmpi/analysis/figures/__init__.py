@@ -92,8 +92,7 @@ def load(kind: str, place: str = "") -> type[Kind]:
     if kind not in KINDS:
         hint = closest(kind, KINDS)
         raise BadInput(f'{place}there is no kind "{kind}" of figure{hint} (known: {", ".join(KINDS)})')
-    if importlib.util.find_spec("matplotlib") is None:
-        raise BadInput("figures are drawn by matplotlib, which is missing: pip install 'fedmpi[report]'")
+    _refuse_no_matplotlib()
     module, name = KINDS[kind].split(":")
     return cast(type[Kind], getattr(importlib.import_module(f"{__name__}.{module}"), name))
 
@@ -119,10 +118,17 @@ def check_options(kind: type[Kind], values: Mapping[str, Any], place: str) -> Ki
     raise BadInput(f"{place}{key}{': ' * bool(key)}{text[0].lower()}{text[1:]}{shown}")
 
 
-def check_image(image: Path) -> None:
-    """Raise BadInput unless the name of an image says one of `FORMATS`."""
-    if image.suffix.lower() not in FORMATS:
+def check_image(image: Path | None) -> None:
+    """Raise BadInput where an image is named that ends in none of `FORMATS`, or that nothing can draw."""
+    if image is not None and image.suffix.lower() not in FORMATS:
         raise BadInput(f"--image {image}: the name must end in one of {', '.join(FORMATS)}")
+    if image is not None:
+        _refuse_no_matplotlib()
+
+
+def _refuse_no_matplotlib() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise BadInput("figures are drawn by matplotlib, which is missing: pip install 'fedmpi[report]'")
 
 
 def picture(
