@@ -8,20 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.algorithms.program import (
-    Ask,
-    Client,
-    Conversation,
-    Decision,
-    Evaluated,
-    Memory,
-    Message,
-    Offers,
-    Preparing,
-    Server,
-    Size,
-    Tensors,
-)
+from fedmpi.algorithms import program
 from fedmpi.config.options import Options
 from fedmpi.models.options import ModelOptions
 from fedmpi.seeds import Purpose, key, permutation
@@ -63,9 +50,9 @@ class Algorithm:
     """Names of vectors that travel behind the model and behind the updates, each as long as these."""
     numbers: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that each participant reports; one that is not finite ends the run as diverged."""
-    decides: ClassVar[frozenset[Decision]] = frozenset()
+    decides: ClassVar[frozenset[program.Decision]] = frozenset()
     """What `decide` makes in a round."""
-    asks: ClassVar[frozenset[Ask]] = frozenset()
+    asks: ClassVar[frozenset[program.Ask]] = frozenset()
     """What `decide` asks for, beside the reports."""
     tasks: ClassVar[frozenset[str]] = frozenset()
     """Names of the tasks that it is for; empty: all."""
@@ -154,7 +141,7 @@ class Algorithm:
         stream = key(seed, Purpose.PARTICIPATION, round)
         return np.sort(permutation(stream, num_clients)[:count])
 
-    def prepare(self, client: Preparing) -> Offers | None:
+    def prepare(self, client: program.Preparing) -> program.Offers | None:
         """Prepare a client before round 1, in exchanges with the others; a resumed run does it again.
 
         ``numbers = yield client.count(n)`` and so on: see `Preparing`. By default nothing.
@@ -174,11 +161,11 @@ class Algorithm:
         """
         return 0.0
 
-    def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
+    def memory(self, tensors: program.Tensors) -> Mapping[str, program.Memory]:
         """Return what a client keeps from round to round, by name; by default nothing."""
         return {}
 
-    def moments(self, tensors: Tensors) -> Mapping[str, Size]:
+    def moments(self, tensors: program.Tensors) -> Mapping[str, program.Size]:
         """Return which moments of the optimizer there are beside the model's, and how long they are."""
         return {}
 
@@ -193,26 +180,26 @@ class Algorithm:
             The client's, and the vectors of `sends` as they were received.
         """
 
-    def train(self, client: Client) -> None:
+    def train(self, client: program.Client) -> None:
         """Train a client in a round; by default the case's local epochs."""
         client.run_epochs()
 
-    def trained(self, client: Client) -> None:
+    def trained(self, client: program.Client) -> None:
         """Renew what a client keeps and sends, after its training."""
 
-    def evaluated(self, client: Evaluated) -> Any:
+    def evaluated(self, client: program.Evaluated) -> Any:
         """Return the parameters that are evaluated, a model vector; by default the client's model."""
         return client.model
 
-    def predict(self, client: Evaluated) -> Any:
+    def predict(self, client: program.Evaluated) -> Any:
         """Return the class of every held-out graph, int64 [n], torch; by default None: the head decides."""
         return None
 
-    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+    def messages(self, model: ModelOptions, classes: int) -> Mapping[str, program.Message]:
         """Return what each participant sends to the server as it is, by name; by default nothing."""
         return {}
 
-    def tells(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
+    def tells(self, model: ModelOptions, classes: int) -> Mapping[str, program.Message]:
         """Return what all clients get from the server, by name, each float32; by default nothing."""
         return {}
 
@@ -220,7 +207,7 @@ class Algorithm:
         """Return fields of the record beside the common ones; `decide` records their values."""
         return ()
 
-    def decide(self, server: Server) -> Conversation | None:
+    def decide(self, server: program.Server) -> program.Conversation | None:
         """Decide, on rank 0, what `decides` names, and tell what `tells` names; once a round.
 
         It may ask for what `asks` names: ``rows = yield server.rows(server.participants)``.

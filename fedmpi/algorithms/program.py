@@ -161,7 +161,35 @@ class Part(Protocol):
         """Write such a vector into a model vector."""
 
 
-class Client(Protocol):
+class Evaluated(Protocol):
+    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it.
+
+    Attributes
+    ----------
+    model : float32 [length]
+        Its model, as received.
+    memory, incoming : mapping of str to float32 [*] or None
+        See `Client`.
+    """
+
+    model: Any
+
+    @property
+    def memory(self) -> Mapping[str, Any]:
+        """See above."""
+
+    @property
+    def incoming(self) -> Mapping[str, Any]:
+        """See above."""
+
+    def part(self, name: str) -> Part:
+        """Return the tensors of a memory whose size are names."""
+
+    def embeddings(self) -> Any:
+        """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""
+
+
+class Client(Evaluated, Protocol):
     """A client in one round, as its program sees it.
 
     Attributes
@@ -205,16 +233,11 @@ class Client(Protocol):
     trained_shared: int
     width: int
     steps: int
-    model: Any
     received: Any
     moved: Any
     memory: MutableMapping[str, Any]
-    incoming: Mapping[str, Any]
     labels: Ints
     shared: Part
-
-    def part(self, name: str) -> Part:
-        """Return the tensors of a memory whose size are names."""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of one of `Algorithm.messages`."""
@@ -334,34 +357,6 @@ class Client(Protocol):
         value
             A shared vector (`sends`), a number (`numbers`), or an array (`messages`).
         """
-
-
-class Evaluated(Protocol):
-    """A client that does not train, as `Algorithm.evaluated` and `Algorithm.predict` see it.
-
-    Attributes
-    ----------
-    model : float32 [length]
-        Its model, as received.
-    memory, incoming : mapping of str to float32 [*] or None
-        See `Client`.
-    """
-
-    model: Any
-
-    @property
-    def memory(self) -> Mapping[str, Any]:
-        """See above."""
-
-    @property
-    def incoming(self) -> Mapping[str, Any]:
-        """See above."""
-
-    def part(self, name: str) -> Part:
-        """See `Client.part`."""
-
-    def embeddings(self) -> Any:
-        """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""
 
 
 @dataclass(frozen=True)

@@ -99,10 +99,6 @@ def run(
         plans.check_places(plan, source)
         for item in plan:
             refuse_live(item.folder)
-        for checked in (item.checked for item in plan if not item.done and item.checked.case.plugin):
-            from fedmpi.runs.first_answers import refuse_unequal  # imports torch
-
-            refuse_unequal(checked.case, checked.algorithm)
         kept = _MOST_KEPT if audit_bytes else 0 if audit else None
         return with_session(plan, source, partial(_run_cases, plan, resume, kept))
 

@@ -206,7 +206,6 @@ def run_handed_out(plan: Sequence[Planned], answers: Path, session: Session) -> 
 def _run(item: Planned, session: Session, answered: TextIO) -> int:
     """Run a case; return 0, or the exit code of one that was refused or has diverged."""
     from fedmpi.cli.progress import Console
-    from fedmpi.runs.first_answers import refuse_unequal
     from fedmpi.runs.reporting import RoundReport
 
     checked, world = item.checked, session.world
@@ -223,8 +222,6 @@ def _run(item: Planned, session: Session, answered: TextIO) -> int:
                 answered.write(f"{checked.case.name} {report.round + 1} {checked.case.rounds}\n")
 
     try:
-        if checked.case.plugin:
-            world.together(partial(refuse_unequal, checked.case, checked.algorithm))
         return session.run(item, Told(sys.stdout), resume=True)
     except BadInput as error:
         if not error.agreed and world.size > 1:

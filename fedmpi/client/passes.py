@@ -191,9 +191,8 @@ class Supervised(Passes):
 def in_parts(graphs: int) -> list[Int]:
     """Return the numbers of so many graphs in parts of `LARGEST_EVALUATION`; one part at least."""
     everything = np.arange(graphs)
-    return [
-        everything[cut : cut + LARGEST_EVALUATION] for cut in range(0, max(graphs, 1), LARGEST_EVALUATION)
-    ]
+    cuts = range(0, max(graphs, 1), LARGEST_EVALUATION)
+    return [everything[cut : cut + LARGEST_EVALUATION] for cut in cuts]
 
 
 def total_flops(work: Iterable[Work]) -> tuple[int, int]:

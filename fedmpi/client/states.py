@@ -72,12 +72,7 @@ class States:
     """
 
     def __init__(
-        self,
-        case: Case,
-        algorithm: Hooks,
-        world: World,
-        federation: Federation,
-        chain: Sequence[str] = (),
+        self, case: Case, algorithm: Hooks, world: World, federation: Federation, chain: Sequence[str] = ()
     ) -> None:
         self._world, self._chain = world, chain
         self.hosts = federation.hosts(case, world.workers(shared=case.shared))

@@ -392,12 +392,7 @@ class Trainee(ProgramView):
         return {**self.memory, **self.incoming}
 
     def _take(
-        self,
-        vector: Tensor,
-        gradient: Tensor,
-        adam: AdamState,
-        change: Change | None,
-        frozen: Tensor | None,
+        self, vector: Tensor, gradient: Tensor, adam: AdamState, change: Change | None, frozen: Tensor | None
     ) -> None:
         """Take one optimizer step; the gradient that is given stays as it is."""
         options, shared = self._case.optimizer, self._client.shared

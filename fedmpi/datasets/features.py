@@ -5,30 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.datasets.atoms import (
-    ATOM_COLUMNS,
-    ONE_HOT_WIDTH,
-    divided_by_sum,
-    one_hot_atoms,
-    standardised_by_graph,
-)
+from fedmpi.datasets import atoms
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.options import FEATURES, Scaling
 from fedmpi.datasets.raw import Int, RawGraphs, largest_degree
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import (
-    GraphSet,
-    Rows,
-    SparseRows,
-    Topology,
-    dense,
-    examples_in,
-    gather_ranges,
-    sparse,
-    take,
-)
+from fedmpi.graphs import packed
 
 Float = npt.NDArray[np.float32]
 
@@ -57,7 +41,7 @@ def resolve(raw: RawGraphs, kind: str) -> str:
             return "attributes"
         return "labels" if has_labels else "attributes" if has_attributes else "degree"
     if kind in ("scalar8", "onehot"):
-        if raw.attribute_names != ATOM_COLUMNS:
+        if raw.attribute_names != atoms.ATOM_COLUMNS:
             raise BadInput(
                 f"features '{kind}' are those of molecules read from SMILES, which {raw.name} is not"
             )
@@ -65,9 +49,8 @@ def resolve(raw: RawGraphs, kind: str) -> str:
     present = {"labels": has_labels, "attributes": has_attributes}
     for part, there in present.items():
         if part in kind.split("+") and not there:
-            usable = ", ".join(
-                f"'{name}'" for name in ("original", *present, "degree") if present.get(name, True)
-            )
+            names = ("original", *present, "degree")
+            usable = ", ".join(f"'{name}'" for name in names if present.get(name, True))
             raise BadInput(f"dataset {raw.name} has no node {part}: choose features {usable} or 'constant'")
     return kind
 
@@ -115,7 +98,7 @@ def feature_width(raw: RawGraphs, kind: str, degree_max: int | None = None) -> i
         "labels+attributes": sum(raw.label_widths) + raw.attribute_width,
         "constant": 1,
         "identity": _num_rows(raw),
-        "onehot": ONE_HOT_WIDTH,
+        "onehot": atoms.ONE_HOT_WIDTH,
     }
     return _degree_max(raw, degree_max) + 1 if meaning == "degree" else widths[meaning]
 
@@ -132,7 +115,7 @@ def known_width(facts: DatasetFacts, kind: str) -> int | None:
 
 def build(
     raw: RawGraphs, graphs: Int, kind: str, degree_max: int | None = None, scaling: Scaling = "none"
-) -> GraphSet:
+) -> packed.GraphSet:
     """Return the given graphs with features, ready for a model.
 
     Parameters
@@ -159,19 +142,19 @@ def build(
     """
     nodes, topology = raw.topology.nodes_of(graphs), raw.topology.take(graphs)
     rows, of_node = feature_table(raw, nodes, topology, kind, degree_max, scaling)
-    chosen, places = examples_in(raw.topology, raw.places, graphs)
+    chosen, places = packed.examples_in(raw.topology, raw.places, graphs)
     labels = np.asarray(raw.labels)[chosen]
-    return GraphSet(topology, rows, of_node, labels, _edges(raw, nodes), places=places)
+    return packed.GraphSet(topology, rows, of_node, labels, _edges(raw, nodes), places=places)
 
 
 def feature_table(
     raw: RawGraphs,
     nodes: Int,
-    topology: Topology,
+    topology: packed.Topology,
     kind: str,
     degree_max: int | None = None,
     scaling: Scaling = "none",
-) -> tuple[Rows, Int]:
+) -> tuple[packed.Rows, Int]:
     """Return the distinct rows of features [K, d], as far as they are easily told, and each node's row [N].
 
     Parameters
@@ -189,32 +172,32 @@ def feature_table(
     rows, of_node = _features(raw, nodes, topology, resolve(raw, kind), degree_max)
     if scaling == "none":
         return rows, of_node
-    plain = dense(rows)
+    plain = packed.dense(rows)
     if scaling == "row-sum":
-        return divided_by_sum(plain), of_node
-    return standardised_by_graph(plain[of_node], topology.graph_ptr), np.arange(len(nodes))
+        return atoms.divided_by_sum(plain), of_node
+    return atoms.standardised_by_graph(plain[of_node], topology.graph_ptr), np.arange(len(nodes))
 
 
 def _features(
-    raw: RawGraphs, nodes: Int, topology: Topology, meaning: str, degree_max: int | None
-) -> tuple[Rows, Int]:
+    raw: RawGraphs, nodes: Int, topology: packed.Topology, meaning: str, degree_max: int | None
+) -> tuple[packed.Rows, Int]:
     if meaning == "degree":
         rows, of_node = _degree_one_hot(raw.name, topology, _degree_max(raw, degree_max))
-        return rows if raw.examples == "graph" else sparse(rows), of_node
+        return rows if raw.examples == "graph" else packed.sparse(rows), of_node
     if meaning == "constant":
         return np.ones((1, 1), np.float32), np.zeros(len(nodes), np.int64)
     if meaning == "identity":
         kept, of_node = np.unique(raw.rows_of(nodes), return_inverse=True)
         row_ptr = np.arange(len(kept) + 1)
-        return SparseRows(row_ptr, kept, np.ones(len(kept), np.float32), _num_rows(raw)), of_node
+        return packed.SparseRows(row_ptr, kept, np.ones(len(kept), np.float32), _num_rows(raw)), of_node
     if meaning == "labels":
         return _label_one_hot(raw, nodes)
-    if isinstance(raw.node_attributes, SparseRows) and meaning == "attributes":
+    if isinstance(raw.node_attributes, packed.SparseRows) and meaning == "attributes":
         kept, of_node = np.unique(raw.rows_of(nodes), return_inverse=True)
         return raw.node_attributes.take(kept), of_node
     if raw.attribute_names and "labels" not in meaning:  # categories and counts: few rows differ
         rows, of_node = _distinct(_attributes(raw, nodes))
-        return one_hot_atoms(rows) if meaning == "onehot" else rows, of_node
+        return atoms.one_hot_atoms(rows) if meaning == "onehot" else rows, of_node
     parts = [_attributes(raw, nodes)]
     if "labels" in meaning:
         one_hot, row_of_node = _label_one_hot(raw, nodes)
@@ -233,13 +216,13 @@ def _edges(raw: RawGraphs, nodes: Int) -> npt.NDArray[np.uint8] | None:
     if raw.edge_attributes is None:
         return None
     row_ptr = raw.topology.row_ptr
-    edges = gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])
+    edges = packed.gather_ranges(row_ptr[nodes], np.diff(row_ptr)[nodes])
     return np.asarray(raw.edge_attributes)[edges]
 
 
 def _attributes(raw: RawGraphs, nodes: Int) -> Float:
     assert raw.node_attributes is not None  # `resolve` refused otherwise
-    return dense(take(raw.node_attributes, raw.rows_of(nodes)))
+    return packed.dense(packed.take(raw.node_attributes, raw.rows_of(nodes)))
 
 
 def _label_one_hot(raw: RawGraphs, nodes: Int) -> tuple[Float, Int]:
@@ -254,7 +237,7 @@ def _label_one_hot(raw: RawGraphs, nodes: Int) -> tuple[Float, Int]:
     return rows, of_node.reshape(-1)
 
 
-def _degree_one_hot(name: str, topology: Topology, degree_max: int) -> tuple[Float, Int]:
+def _degree_one_hot(name: str, topology: packed.Topology, degree_max: int) -> tuple[Float, Int]:
     degrees = np.bincount(topology.columns, minlength=topology.num_nodes)
     if len(degrees) and degrees.max() > degree_max:
         raise BadInput(

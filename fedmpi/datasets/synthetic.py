@@ -147,9 +147,8 @@ def generate(options: SyntheticOptions, domain: int) -> RawGraphs:
         rng = generator(key(options.seed, Purpose.DATA, domain, graph))
         structure = graph % options.classes
         num_nodes = int(rng.integers(options.nodes[0], options.nodes[1] + 1))
-        edges, roles = _FAMILIES[domain % len(_FAMILIES)](
-            nx, num_nodes, structure / (options.classes - 1), rng
-        )
+        family = _FAMILIES[domain % len(_FAMILIES)]
+        edges, roles = family(nx, num_nodes, structure / (options.classes - 1), rng)
         pairs.append(np.array(edges, np.int64).reshape(-1, 2) + graph_ptr[-1])
         passed = (shares[roles] < rng.random((num_nodes, 1))).sum(axis=1)
         kinds.append(np.minimum(passed, num_kinds - 1))

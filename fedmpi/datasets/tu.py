@@ -134,9 +134,8 @@ def _node_labels(table: Int, num_nodes: int, where: str) -> tuple[Int | None, tu
     if table.size == 0:
         return None, ()
     _same_length(table, num_nodes, where)
-    widths = tuple(
-        int(high) - int(low) + 1 for low, high in zip(table.min(axis=0), table.max(axis=0), strict=True)
-    )
+    ends = zip(table.min(axis=0).tolist(), table.max(axis=0).tolist(), strict=True)
+    widths = tuple(high - low + 1 for low, high in ends)
     if max(widths) > _MOST_LABELS:
         raise BadInput(f"{where}: labels span {max(widths)} values, more than {_MOST_LABELS}: renumber them")
     return table - table.min(axis=0), widths

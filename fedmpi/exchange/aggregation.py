@@ -22,6 +22,7 @@ from fedmpi.exchange.pieces import gather
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Weights = Ints | Floats
+Means = dict[int, Floats]
 Deltas = Mapping[int, Delta]
 
 
@@ -92,9 +93,7 @@ class Aggregation(Protocol):
     secret: ClassVar[bool]
     survivors: dict[int, int]
 
-    def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
-    ) -> dict[int, Floats]:
+    def means(self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas) -> Means:
         """Return the means of the groups that this rank updates, float64 [shared] each (a collective call).
 
         Parameters
@@ -162,9 +161,7 @@ class Plain:
 
     secret: ClassVar[bool] = False
 
-    def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
-    ) -> dict[int, Floats]:
+    def means(self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas) -> Means:
         """See `Aggregation`; a group of which no update is left has no mean."""
 
         def summed(group: int) -> tuple[Callable[[Any], Floats], Any]:
@@ -178,7 +175,7 @@ class Plain:
 
         self.survivors = {group: len(groups.survivors(group, participants)) for group in groups.updater}
         left = {group: rank for group, rank in groups.updater.items() if self.survivors[group]}
-        means: dict[int, Floats] = {}
+        means: Means = {}
         spread = travelling(groups.group, left, self.hosts)
         if spread:
             decoders, sums = zip(*map(summed, spread), strict=True)

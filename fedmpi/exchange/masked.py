@@ -21,7 +21,7 @@ from fedmpi.client.deltas import on_host
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.reductions import Fixed32
 from fedmpi.errors import RankFailed
-from fedmpi.exchange.aggregation import Deltas, Floats, Groups, Ints, Share, Weights
+from fedmpi.exchange.aggregation import Deltas, Groups, Ints, Means, Share, Weights
 from fedmpi.exchange.key_ring import DEVIATES, KeyRing
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.party_messages import GroupSum, Letter, PartyMessages
@@ -82,9 +82,7 @@ class Masked:
     def _messages(self) -> PartyMessages:
         return PartyMessages(self.collectives, self.hosts, self.protocol)
 
-    def means(
-        self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas
-    ) -> dict[int, Floats]:
+    def means(self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas) -> Means:
         """See `Aggregation`. A group of which too few take part, or are left, has no mean.
 
         Raises
@@ -92,7 +90,7 @@ class Masked:
         RankFailed
             A client stops, because the server deviates from the protocol.
         """
-        means: dict[int, Floats] = {}
+        means: Means = {}
         together = [group for group in groups.updater if np.count_nonzero(groups.group == group) > 1]
         self.survivors = dict.fromkeys(groups.updater, 0)
         for group, rank in groups.updater.items():

@@ -75,10 +75,7 @@ def counted(rows: Int, columns: Int, num_rows: int, width: int) -> Csr:
     pairs, counts = np.unique(rows * np.int64(width) + columns, return_counts=True)
     lengths = np.bincount(pairs // width, minlength=num_rows)
     return Csr(
-        pointers(lengths).astype(np.int32),
-        (pairs % width).astype(np.int32),
-        counts.astype(np.float32),
-        width,
+        pointers(lengths).astype(np.int32), (pairs % width).astype(np.int32), counts.astype(np.float32), width
     )
 
 

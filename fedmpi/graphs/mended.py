@@ -6,18 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedmpi.graphs.packed import (
-    Float,
-    GraphSet,
-    Int,
-    SparseRows,
-    Topology,
-    dense,
-    gather_ranges,
-    induced,
-    pointers,
-    sparse,
-)
+from fedmpi.graphs import packed
 
 
 @dataclass(frozen=True)
@@ -36,28 +25,30 @@ class Impaired:
         ``hidden_ptr[i]`` and ``hidden_ptr[i + 1]``.
     """
 
-    topology: Topology
-    kept: Int
-    hidden_ptr: Int
-    hidden: Int
+    topology: packed.Topology
+    kept: packed.Int
+    hidden_ptr: packed.Int
+    hidden: packed.Int
 
     @property
-    def missing(self) -> Int:
+    def missing(self) -> packed.Int:
         """Number of hidden neighbours of each node, int64 [n]."""
         return np.diff(self.hidden_ptr)
 
 
-def impaired(topology: Topology, hidden: Int) -> Impaired:
+def impaired(topology: packed.Topology, hidden: packed.Int) -> Impaired:
     """Return one graph without its hidden nodes, int64 [*]."""
     is_hidden = np.zeros(topology.num_nodes, bool)
     is_hidden[hidden] = True
     kept = np.flatnonzero(~is_hidden)
     degrees = np.diff(topology.row_ptr)[kept]
-    columns = np.asarray(topology.columns)[gather_ranges(topology.row_ptr[kept], degrees)]
+    columns = np.asarray(topology.columns)[packed.gather_ranges(topology.row_ptr[kept], degrees)]
     lost = is_hidden[columns]
     row = np.repeat(np.arange(len(kept)), degrees)[lost]
     counts = np.bincount(row, minlength=len(kept))
-    return Impaired(induced(topology, kept)[0], kept, pointers(counts), columns[lost].astype(np.int64))
+    return Impaired(
+        packed.induced(topology, kept)[0], kept, packed.pointers(counts), columns[lost].astype(np.int64)
+    )
 
 
 @dataclass(frozen=True)
@@ -71,11 +62,11 @@ class Generated:
     features : float32 [G, d]
     """
 
-    neighbours: Int
-    features: Float
+    neighbours: packed.Int
+    features: packed.Float
 
 
-def mended(graphs: GraphSet, generated: Generated) -> GraphSet:
+def mended(graphs: packed.GraphSet, generated: Generated) -> packed.GraphSet:
     """Return one graph with generated nodes behind its own; examples are what they were.
 
     Parameters
@@ -86,7 +77,9 @@ def mended(graphs: GraphSet, generated: Generated) -> GraphSet:
     """
     table, new = graphs.feature_rows, generated.features
     rows = (
-        _joined(table, sparse(new)) if isinstance(table, SparseRows) else np.concatenate([dense(table), new])
+        _joined(table, packed.sparse(new))
+        if isinstance(table, packed.SparseRows)
+        else np.concatenate([packed.dense(table), new])
     )
     numbers = len(table) + np.arange(len(new))
     topology = with_leaves(graphs.topology, generated.neighbours)
@@ -94,19 +87,19 @@ def mended(graphs: GraphSet, generated: Generated) -> GraphSet:
     return replace(graphs, topology=topology, feature_rows=rows, node_row=node_row)
 
 
-def with_leaves(topology: Topology, neighbours: Int) -> Topology:
+def with_leaves(topology: packed.Topology, neighbours: packed.Int) -> packed.Topology:
     """Return one graph with further nodes behind its own, each joined to one of these in both directions."""
     first, count = topology.num_nodes, len(neighbours)
     new = first + np.arange(count)
     columns = np.insert(np.asarray(topology.columns), topology.row_ptr[neighbours + 1], new)
     degrees = np.diff(topology.row_ptr) + np.bincount(neighbours, minlength=first)
-    row_ptr = pointers(np.concatenate([degrees, np.ones(count, np.int64)]))
-    return Topology(np.array([0, first + count]), row_ptr, np.concatenate([columns, neighbours]))
+    row_ptr = packed.pointers(np.concatenate([degrees, np.ones(count, np.int64)]))
+    return packed.Topology(np.array([0, first + count]), row_ptr, np.concatenate([columns, neighbours]))
 
 
-def _joined(first: SparseRows, second: SparseRows) -> SparseRows:
+def _joined(first: packed.SparseRows, second: packed.SparseRows) -> packed.SparseRows:
     """Return the rows of two sparse tables of one width."""
     row_ptr = np.concatenate([first.row_ptr, first.row_ptr[-1] + second.row_ptr[1:]])
     columns = np.concatenate([np.asarray(first.columns), np.asarray(second.columns)])
     values = np.concatenate([np.asarray(first.values), np.asarray(second.values)])
-    return SparseRows(row_ptr, columns, values, first.width)
+    return packed.SparseRows(row_ptr, columns, values, first.width)

@@ -207,12 +207,7 @@ def _accumulate(
 
 
 def _store(
-    builder: Any,
-    values: dict[tuple[int, int], Any],
-    result: tuple[Any, Any],
-    vector: Any,
-    *,
-    add: bool,
+    builder: Any, values: dict[tuple[int, int], Any], result: tuple[Any, Any], vector: Any, *, add: bool
 ) -> None:
     """Store or add the vectors of a block by row and part."""
     start, stride = result

@@ -11,15 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs
+from fedmpi.heterogeneity import distances
 from fedmpi.heterogeneity.agreement import adjusted_rand_index
-from fedmpi.heterogeneity.distances import (
-    FEATURES,
-    STRUCTURE,
-    Measure,
-    WalkOptions,
-    similarity_histograms,
-    spread,
-)
 from fedmpi.heterogeneity.pairs import Pairs
 from fedmpi.heterogeneity.streams import Draw, stream
 from fedmpi.heterogeneity.walks import embed
@@ -125,7 +118,7 @@ class Control:
 def client_tables(
     clients: Sequence[Client],
     raws: Sequence[RawGraphs],
-    options: WalkOptions | None = None,
+    options: distances.WalkOptions | None = None,
     features: str = "original",
 ) -> ClientTables:
     """Return how far graphs of each two clients, and of each one, are apart.
@@ -144,20 +137,22 @@ def client_tables(
     features : str
         One of `fedmpi.datasets.options.FEATURES`.
     """
-    options = options or WalkOptions()
+    options = options or distances.WalkOptions()
     walks = [embed(raw.topology, options.length, options.seed, options.walks) for raw in raws]
-    histograms = [similarity_histograms(raw, features) for raw in raws]
+    histograms = [distances.similarity_histograms(raw, features) for raw in raws]
     structure = [walks[client.dataset][client.graphs] for client in clients]
     return ClientTables(
-        structure=pair_table(structure, STRUCTURE, options.seed),
+        structure=pair_table(structure, distances.STRUCTURE, options.seed),
         features=pair_table(
-            [histograms[client.dataset][client.graphs] for client in clients], FEATURES, options.seed
+            [histograms[client.dataset][client.graphs] for client in clients],
+            distances.FEATURES,
+            options.seed,
         ),
         left_out=np.array([int(np.isnan(rows).any(axis=1).sum()) for rows in structure], np.int64),
     )
 
 
-def pair_table(held: Sequence[Float], measure: Measure, seed: int) -> PairTable:
+def pair_table(held: Sequence[Float], measure: distances.Measure, seed: int) -> PairTable:
     """Return the mean of a measure over the pairs of rows of each two clients, and within each one.
 
     Parameters
@@ -177,7 +172,7 @@ def pair_table(held: Sequence[Float], measure: Measure, seed: int) -> PairTable:
     for one in range(count):
         for other in range(one + 1):
             rows = [kept[one]] if one == other else [kept[other], kept[one]]
-            found = spread(rows, measure, seed, most, (other, one))
+            found = distances.spread(rows, measure, seed, most, (other, one))
             for cell in ((one, other), (other, one)):
                 mean[cell], error[cell] = found.mean, found.standard_error
                 pairs[cell] = Pairs(tuple(len(part) for part in rows)).count

@@ -132,11 +132,7 @@ def heterogeneity(
 
 
 def spread(
-    sets: Sequence[Float],
-    measure: Measure,
-    seed: int,
-    most: int = MOST_PAIRS,
-    place: Sequence[int] = (),
+    sets: Sequence[Float], measure: Measure, seed: int, most: int = MOST_PAIRS, place: Sequence[int] = ()
 ) -> Spread:
     """Return a measure over pairs of rows.
 

@@ -112,9 +112,8 @@ def leakage(held: Sequence[ClientSplit], raws: Sequence[RawGraphs]) -> Leakage:
 def _marks(raw: RawGraphs, salt: int) -> Words:
     """Return a number per example, uint64 [n], equal for the same node or the same pair of nodes."""
     assert raw.places is not None
-    nodes = np.sort(raw.rows_of(np.asarray(raw.places)).reshape(len(raw.places), -1), axis=1).astype(
-        np.uint64
-    )
+    rows = raw.rows_of(np.asarray(raw.places)).reshape(len(raw.places), -1)
+    nodes = np.sort(rows, axis=1).astype(np.uint64)
     marks = np.full(len(nodes), salt, np.uint64)
     for column in nodes.T:
         marks = mixed(marks + mixed(column))

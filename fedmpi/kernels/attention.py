@@ -13,7 +13,7 @@ from fedmpi.graphs.products import Floats, Ints, padded
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels import attention_loops as kernels
-from fedmpi.kernels.layers import Layer, Layered, identity, matrices_of, places_of, split
+from fedmpi.kernels.layers import Back, Layer, Layered, identity, matrices_of, places_of, split
 from fedmpi.kernels.linear_map import LinearMap, add_gradients, views
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.flat import FlatModel
@@ -73,9 +73,7 @@ class FastAttention(Layer):
         names = ("states", "scores", "shares", f"level {number % 2}")
         return self._run(names, graphs.layers[first], x, np.zeros(0, np.int32)).out
 
-    def back(
-        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended
-    ) -> tuple[Csr, Floats]:
+    def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Attended) -> Back:
         """Return the identity and the gradient of `x`. See `Layer.back`."""
         near = _near(matrices_of(number, batch)[0])
         self._bias_gradient += gradient.sum(axis=0, dtype=np.float64)[: len(self._bias_gradient)]

@@ -16,7 +16,7 @@ from fedmpi.graphs.products import Floats, Ints
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels.convolution import Convolved, FastConvolution
-from fedmpi.kernels.layers import Layer, Layered, matrices_of, places_of
+from fedmpi.kernels.layers import Back, Layer, Layered, matrices_of, places_of
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.norm import Norms, Parts
 from fedmpi.kernels.norm_loops import add_rows
@@ -83,9 +83,7 @@ class FastGin(Layer):
             self._norms.evaluate(x, Parts(graphs.counts[number], ptrs))
         return x
 
-    def back(
-        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Convolution
-    ) -> tuple[Csr, Floats]:
+    def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Convolution) -> Back:
         """Return the transposed matrix and the gradient of the sums. See `Layer.back`."""
         if self._norms is not None:
             self._norms.back(gradient, done.normalised)

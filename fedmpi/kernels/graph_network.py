@@ -25,16 +25,9 @@ from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.messages import FastMessages
 from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.models import options as models
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import (
-    GatOptions,
-    GinOptions,
-    MessagePassingOptions,
-    MpnnOptions,
-    SageOptions,
-    SgcOptions,
-)
 from fedmpi.models.outcome import Outcome
 
 _PREPARED: dict[str, tuple[Callable[[GraphSet], Quotient], Callable[[GraphSet, int], Levels]]] = {
@@ -46,6 +39,8 @@ _PREPARED: dict[str, tuple[Callable[[GraphSet], Quotient], Callable[[GraphSet, i
     "mpnn": (weighted.message_quotient, weighted.message_levels),
 }
 """Graphs for training and for evaluation, by the model's name."""
+
+OfNetwork = models.GinOptions | models.MessagePassingOptions
 
 
 _Passed = tuple[Floats, Layered, Counts]
@@ -64,14 +59,12 @@ class FastGraphNetwork(FastNetwork):
     scratch : Scratch
     """
 
-    def __init__(
-        self, options: GinOptions | MessagePassingOptions, model: FlatModel, scratch: Scratch
-    ) -> None:
+    def __init__(self, options: OfNetwork, model: FlatModel, scratch: Scratch) -> None:
         super().__init__(options.hidden, model, scratch)
         self._options = options
-        self._by_mean = isinstance(options, MessagePassingOptions) and options.pooling == "mean"
+        self._by_mean = isinstance(options, models.MessagePassingOptions) and options.pooling == "mean"
         self._inputs = LinearMap(model, "pre", padded_inputs=False)
-        count = 1 if isinstance(options, SgcOptions) else options.layers
+        count = 1 if isinstance(options, models.SgcOptions) else options.layers
         self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
         self._head = FastHead(model, count, self._dropout, scratch)
@@ -105,7 +98,7 @@ class FastGraphNetwork(FastNetwork):
     def levels(self, graphs: GraphSet) -> Levels:
         """Return graphs as `evaluate` and `embed` take them; pooled to means where the model does so."""
         options, depth = self._options, self._options.layers
-        if isinstance(options, GinOptions) and "graph" in options.norms:
+        if isinstance(options, models.GinOptions) and "graph" in options.norms:
             return levels(graphs, depth, by_graph=True)
         whole = _PREPARED[options.name][1](graphs, depth)
         if not self._by_mean:
@@ -159,22 +152,20 @@ class FastGraphNetwork(FastNetwork):
         return self._sum(graphs.pooling, x, "pooled")
 
 
-def _layer(
-    options: GinOptions | MessagePassingOptions, number: int, model: FlatModel, scratch: Scratch
-) -> Layer:
+def _layer(options: OfNetwork, number: int, model: FlatModel, scratch: Scratch) -> Layer:
     """Return the layer of a number, bound to its tensors."""
     name = f"conv.{number}"
     match options:
-        case GinOptions():
+        case models.GinOptions():
             return FastGin(number, options.norms, model, scratch)
-        case SageOptions():
+        case models.SageOptions():
             maps = [LinearMap(model, f"{name}.lin_l"), LinearMap(model, f"{name}.lin_r", bias=False)]
             return FastSums(maps, scratch)
-        case GatOptions():
+        case models.GatOptions():
             return FastAttention(model, name, options.slope, scratch)
-        case MpnnOptions():
+        case models.MpnnOptions():
             return FastMessages(model, name, scratch)
-        case SgcOptions():
+        case models.SgcOptions():
             return FastPropagation([LinearMap(model, f"{name}.lin")], scratch, options.layers)
         case _:
             return FastSums([LinearMap(model, f"{name}.lin", bias=f"{name}.bias")], scratch)

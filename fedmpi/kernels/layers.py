@@ -17,6 +17,9 @@ from fedmpi.kernels.linear_map import LinearMap, Loaded
 from fedmpi.kernels.norm_loops import add_rows
 from fedmpi.kernels.scratch import Scratch
 
+Back = tuple[Csr, Floats]
+"""Rows by twin classes, and the gradient of each: what the layer below goes on with."""
+
 
 @dataclass(frozen=True)
 class Layered:
@@ -72,9 +75,7 @@ class Layer(Protocol):
         x : float32 [m, h]
         """
 
-    def back(
-        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Any
-    ) -> tuple[Csr, Floats]:
+    def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Any) -> Back:
         """Store the maps' gradients from that of the output before ReLU, [n, h].
 
         Parameters
@@ -152,9 +153,7 @@ class FastSums(Layer):
             x = self._sums(f"level sums {step % 2}", matrix, x)
         return self._mapped(f"level {number % 2}", x)
 
-    def back(
-        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
-    ) -> tuple[Csr, Floats]:
+    def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed) -> Back:
         """Return the transposed matrix and the gradient of the sums. See `Layer.back`."""
         return matrices_of(number, batch)[0].transposed, self._sums_back(number, gradient, done)
 
@@ -216,9 +215,7 @@ class FastPropagation(FastSums):
             rows = self._sums(f"propagated {step % 2}", batch.closed, rows * counts)
         return Summed(self._mapped("out", rows), np.arange(batch.num_rows, dtype=np.int32), rows)
 
-    def back(
-        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed
-    ) -> tuple[Csr, Floats]:
+    def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Summed) -> Back:
         """Return the first sums' transposed matrix and their gradient. See `Layer.back`."""
         gradients = self._sums_back(number, gradient, done)
         if self.steps > 1:

@@ -12,7 +12,7 @@ from fedmpi.graphs.products import Floats, Ints
 from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.kernels import message_loops as kernels
-from fedmpi.kernels.layers import Layer, Layered, identity, matrices_of, places_of, split
+from fedmpi.kernels.layers import Back, Layer, Layered, identity, matrices_of, places_of, split
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.norm_loops import add_rows
 from fedmpi.kernels.scratch import Scratch
@@ -71,9 +71,7 @@ class FastMessages(Layer):
         into = f"level {number % 2}"
         return self._run("", into, graphs.layers[first], graphs.bonds, x, np.zeros(0, np.int32)).out
 
-    def back(
-        self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Sent
-    ) -> tuple[Csr, Floats]:
+    def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Sent) -> Back:
         """Return the identity and the gradient of `x`. See `Layer.back`."""
         near, own = split(matrices_of(number, batch)[0])
         sums, kept = self._room("sums gradient", len(own)), self._room("kept gradient", len(x))

@@ -16,13 +16,7 @@ from fedmpi.graphs import products
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.products import Floats
-from fedmpi.graphs.refinement.channels import (
-    ChannelBatch,
-    ChannelLevels,
-    Structure,
-    channel_batch,
-    channel_levels,
-)
+from fedmpi.graphs.refinement import channels
 from fedmpi.kernels.convolution import Added, Convolved, FastConvolution
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.head import FastHead
@@ -80,12 +74,12 @@ class FastFedStar(FastNetwork):
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
         self._head = FastHead(model, options.layers, self._dropout, scratch)
 
-    def prepare(self, graphs: GraphSet) -> ChannelBatch:
+    def prepare(self, graphs: GraphSet) -> channels.ChannelBatch:
         """Return graphs as `step` takes them, all or some of them."""
-        return channel_batch(graphs, self._options.layers)
+        return channels.channel_batch(graphs, self._options.layers)
 
     def step(
-        self, batch: ChannelBatch, streams: DropoutStreams, term: EmbeddingTerm | None = None
+        self, batch: channels.ChannelBatch, streams: DropoutStreams, term: EmbeddingTerm | None = None
     ) -> Outcome:
         """Run forward and backward; the model's gradient becomes that of the mean loss and the term.
 
@@ -112,11 +106,11 @@ class FastFedStar(FastNetwork):
         self._structure.back(batch.structure, rows, of_s, added)
         return outcome
 
-    def levels(self, graphs: GraphSet) -> ChannelLevels:
+    def levels(self, graphs: GraphSet) -> channels.ChannelLevels:
         """Return graphs as `evaluate` and `embed` take them."""
-        return channel_levels(graphs, self._options.layers)
+        return channels.channel_levels(graphs, self._options.layers)
 
-    def step_flops(self, batch: ChannelBatch) -> int:
+    def step_flops(self, batch: channels.ChannelBatch) -> int:
         """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
         rows, width, later = batch.rows, self._width, self._options.layers - 1
         maps = (1 + 2 * later) * rows.num_rows + len(rows.inputs)
@@ -125,7 +119,7 @@ class FastFedStar(FastNetwork):
         structure = self._structure.flops(batch.structure, training=True)
         return inputs + 3 * 2 * maps * width**2 + 2 * 2 * sums * width + graphs + structure
 
-    def evaluation_flops(self, graphs: ChannelLevels) -> int:
+    def evaluation_flops(self, graphs: channels.ChannelLevels) -> int:
         """Return the FLOPs of `logits`."""
         rows, width = graphs.rows, self._width
         maps = len(rows.inputs) - rows.layers[0].num_rows + 2 * sum(m.num_rows for m in rows.layers)
@@ -141,7 +135,7 @@ class FastFedStar(FastNetwork):
     def _layers_to_load(self) -> list[Loaded]:
         return [self._structure, *self._convolutions, *self._merge]
 
-    def _pooled(self, graphs: ChannelLevels) -> Floats:
+    def _pooled(self, graphs: channels.ChannelLevels) -> Floats:
         self._load()
         rows = self._structure.forward(graphs.structure)
         x = self._input_rows(graphs.rows.inputs)
@@ -151,7 +145,7 @@ class FastFedStar(FastNetwork):
         return self._pool_and_merge(graphs.rows.pooling, x, graphs.structure, rows)[-1]
 
     def _forward(
-        self, batch: ChannelBatch, x: Floats, structure: StructureRows, streams: DropoutStreams
+        self, batch: channels.ChannelBatch, x: Floats, structure: StructureRows, streams: DropoutStreams
     ) -> tuple[list[_Layer], Floats]:
         """Return what each convolution of the GIN computed, and the sums over each last row's nodes."""
         rows, layers = batch.rows, []
@@ -167,7 +161,7 @@ class FastFedStar(FastNetwork):
         return layers, x
 
     def _layers_back(
-        self, batch: ChannelBatch, x: Floats, layers: list[_Layer], upstream: Floats
+        self, batch: channels.ChannelBatch, x: Floats, layers: list[_Layer], upstream: Floats
     ) -> list[Floats]:
         """Store the GIN's gradients; return those of the structure channel's addend in each layer."""
         rows = batch.rows
@@ -185,7 +179,7 @@ class FastFedStar(FastNetwork):
         return added
 
     def _pool_and_merge(
-        self, matrix: Csr, x: Floats, structure: Structure, rows: StructureRows
+        self, matrix: Csr, x: Floats, structure: channels.Structure, rows: StructureRows
     ) -> tuple[Floats, Floats, Floats]:
         """Return the sums of both channels over the nodes of B graphs, and merged, float32 [B, h] each."""
         of_x, of_s = self._sum(matrix, x, "pooled"), self._sum(structure.pooling, rows.s[-1], "pooled s")
@@ -199,7 +193,7 @@ class FastFedStar(FastNetwork):
         return of_x, of_s, merged
 
     def _merge_back(
-        self, gradient: Floats, pooled: Sequence[Floats], structure: Structure
+        self, gradient: Floats, pooled: Sequence[Floats], structure: channels.Structure
     ) -> tuple[Floats, Floats]:
         """Store the gradients of the merging map; return those of the sums of both channels."""
         gradients = []

@@ -14,39 +14,31 @@ from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.vectors import Descent
+from fedmpi.models import options as models
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
-from fedmpi.models.options import (
-    FedGraphNNOptions,
-    FedStarOptions,
-    GinEncoderOptions,
-    GinOptions,
-    MessagePassingOptions,
-    ModelOptions,
-    Shape,
-)
 
 
-def warm_up(options: ModelOptions) -> None:
+def warm_up(options: models.ModelOptions) -> None:
     """Compile every kernel of a model that has fast ones, or take it from the cache."""
-    if isinstance(options, FedGraphNNOptions):
+    if isinstance(options, models.FedGraphNNOptions):
         _warm_up_molecules(options)
-    elif isinstance(options, GinEncoderOptions):
+    elif isinstance(options, models.GinEncoderOptions):
         _warm_up_encoder()
-    elif isinstance(options, FedStarOptions):
-        _warm_up(FedStarOptions(hidden=16, layers=2, walks=1, degrees=1))
-    elif isinstance(options, MessagePassingOptions):
+    elif isinstance(options, models.FedStarOptions):
+        _warm_up(models.FedStarOptions(hidden=16, layers=2, walks=1, degrees=1))
+    elif isinstance(options, models.MessagePassingOptions):
         _warm_up(options.model_copy(update={"hidden": 16, "layers": 2}))
     else:
         for norm in ("none", "batch", "graph", "layer"):
-            _warm_up(GinOptions(hidden=16, layers=2, norm=norm))
+            _warm_up(models.GinOptions(hidden=16, layers=2, norm=norm))
 
 
 @cache
-def _warm_up_molecules(options: FedGraphNNOptions) -> None:
+def _warm_up_molecules(options: models.FedGraphNNOptions) -> None:
     """Call what trains and evaluates molecules, on a single atom."""
-    model = FlatModel(build(options, Shape(1, 1)))
+    model = FlatModel(build(options, models.Shape(1, 1)))
     fast, streams = FastMolecules(options, model, LABELS), DropoutStreams(0, 0, 0, 0)
     atom = Topology(np.array([0, 1]), np.zeros(2, np.int64), np.zeros(0, np.int64))
     graphs = GraphSet(atom, np.ones((1, 1), np.float32), np.zeros(1, np.int64), np.zeros((1, 1)))
@@ -62,8 +54,8 @@ def _warm_up_molecules(options: FedGraphNNOptions) -> None:
 @cache
 def _warm_up_encoder() -> None:
     """Call what trains and evaluates an encoder, on a pair of nodes."""
-    options = GinEncoderOptions(hidden=16, layers=2)
-    model = FlatModel(build(options, Shape(1, 2)))
+    options = models.GinEncoderOptions(hidden=16, layers=2)
+    model = FlatModel(build(options, models.Shape(1, 2)))
     fast = FastEncoder(options, model, (Scratch(), Scratch()))
     pair = Topology(np.array([0, 2]), np.array([0, 1, 2]), np.array([1, 0]))
     graphs = GraphSet(pair, np.ones((1, 1), np.float32), np.zeros(2, np.int64), np.zeros(1, np.int64))
@@ -74,9 +66,9 @@ def _warm_up_encoder() -> None:
 
 
 @cache
-def _warm_up(options: ModelOptions) -> None:
+def _warm_up(options: models.ModelOptions) -> None:
     """Call what trains and evaluates with such options, on a pair and on many twins."""
-    model = FlatModel(build(options, Shape(1, 2)))
+    model = FlatModel(build(options, models.Shape(1, 2)))
     fast, streams = fast_network(options, model, Scratch()), DropoutStreams(0, 0, 0, 0)
     for size in (2, 256):  # so many twins are counted in 8 and in 16 bits
         columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])

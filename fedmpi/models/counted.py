@@ -89,9 +89,8 @@ def count(work: Callable[[], Any]) -> Flops:
 
     aten = torch.ops.aten
     mapping = {aten.mm: product, aten.segment_reduce: segments}
-    mapping |= dict.fromkeys(
-        (aten.index_add, aten.index_add_, aten.scatter_add, aten.scatter_add_), scattered
-    )
+    adding = (aten.index_add, aten.index_add_, aten.scatter_add, aten.scatter_add_)
+    mapping |= dict.fromkeys(adding, scattered)
     for formula in mapping.values():
         formula._get_raw = True  # type: ignore[attr-defined]
     with FlopCounterMode(display=False, custom_mapping=mapping) as counter:

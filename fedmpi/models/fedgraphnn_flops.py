@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedmpi.models import options as models
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.flops import FormulaFlops, Parts
-from fedmpi.models.options import (
-    FedGraphNNGatOptions,
-    FedGraphNNGcnOptions,
-    FedGraphNNOptions,
-    FedGraphNNSageOptions,
-    Shape,
-)
 
 _FANOUT = 2
 """Neighbours that GraphSAGE draws of each node in each layer."""
@@ -26,19 +20,19 @@ class FedGraphNNFlops(FormulaFlops):
     and self loop; GraphSAGE's have one per neighbour drawn.
     """
 
-    options: FedGraphNNOptions
+    options: models.FedGraphNNOptions
 
     def _layers(self, counts: GraphCounts) -> tuple[int, int, int, int]:
         """Return the products of the first layer and of the second, and the sums forward and backward."""
         options, nodes = self.options, counts.nodes
         width, hidden, node = self.shape.width, options.hidden, options.node
         entries = counts.edges + nodes
-        if isinstance(options, FedGraphNNGatOptions):
+        if isinstance(options, models.FedGraphNNGatOptions):
             wide = options.heads * hidden
             scores = 4 * nodes * (wide + node)
             sums = entries * (wide + node) + scores
             return 2 * nodes * width * wide, 2 * nodes * wide * node, sums, sums
-        if isinstance(options, FedGraphNNSageOptions):
+        if isinstance(options, models.FedGraphNNSageOptions):
             drawn = nodes * (1 + _FANOUT)
             of_states = _FANOUT * nodes * hidden
             sums = _FANOUT * drawn * width + of_states
@@ -63,12 +57,12 @@ class FedGraphNNFlops(FormulaFlops):
         Torch's products are the true count; GCN's first sums count where the batch has not kept them.
         """
         total = self.of(counts, training).total
-        if propagated and isinstance(self.options, FedGraphNNGcnOptions):
+        if propagated and isinstance(self.options, models.FedGraphNNGcnOptions):
             total -= (counts.edges + counts.nodes) * self.shape.width
         return total
 
 
-def published_flops(options: FedGraphNNOptions, shape: Shape, nodes: int) -> int:
+def published_flops(options: models.FedGraphNNOptions, shape: models.Shape, nodes: int) -> int:
     """Return the forward FLOPs of a molecule of `nodes` nodes as Table 6 counts them.
 
     Twice what a counter of that time sees of torch's modules: Linears with their bias once, ReLU and
@@ -80,15 +74,13 @@ def published_flops(options: FedGraphNNOptions, shape: Shape, nodes: int) -> int
     head = nodes * ((width + node) * read + read * graph + graph * classes)
     head += (read + graph + classes) + nodes * (read + graph)
     match options:
-        case FedGraphNNGcnOptions():
+        case models.FedGraphNNGcnOptions():
             return 2 * head
-        case FedGraphNNGatOptions():
+        case models.FedGraphNNGatOptions():
             return 2 * (head + (options.heads + 1) * nodes * nodes)
         case _:
-            sampled = (
-                6 * nodes * width * hidden + 3 * nodes * hidden + 2 * nodes * hidden * node + nodes * node
-            )
-            return 2 * (head + sampled)
+            first, second = 6 * nodes * width * hidden + 3 * nodes * hidden, 2 * nodes * hidden * node
+            return 2 * (head + first + second + nodes * node)
 
 
 PUBLISHED_SLIPS: dict[tuple[str, str], tuple[str, str, str]] = {
@@ -100,7 +92,7 @@ PUBLISHED_SLIPS: dict[tuple[str, str], tuple[str, str, str]] = {
 """Table 6's numbers that the formula does not give: printed, computed, what went wrong."""
 
 
-def published_node_flops(name: str, shape: Shape, hidden: int, nodes: int) -> int:
+def published_node_flops(name: str, shape: models.Shape, hidden: int, nodes: int) -> int:
     """Return the forward FLOPs of Table 8: two Linears, and GraphSAGE's two of its convolution.
 
     Parameters

@@ -15,19 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fedmpi.models import options as models
 from fedmpi.models.counts import Flops, GraphCounts, ModelFlops
-from fedmpi.models.options import (
-    FedStarOptions,
-    GatOptions,
-    GcnOptions,
-    GinOptions,
-    MessagePassingOptions,
-    MpnnOptions,
-    RgcnOptions,
-    SageOptions,
-    SgcOptions,
-    Shape,
-)
 
 _NORM_SUMS = {"batch": (0, 4), "layer": (2, 6), "graph": (2, 4)}
 """Sums over all elements that a normalisation layer takes, in evaluation and in training.
@@ -64,7 +53,7 @@ class FormulaFlops(ModelFlops):
     """Counts of one model of one shape by a formula: see `parts`."""
 
     options: Any
-    shape: Shape
+    shape: models.Shape
 
     @abstractmethod
     def parts(self, counts: GraphCounts) -> Parts:
@@ -85,7 +74,7 @@ class FormulaFlops(ModelFlops):
 class GinFlops(FormulaFlops):
     """Counts of one GIN of one shape."""
 
-    options: GinOptions
+    options: models.GinOptions
 
     def _norm_sums(self, counts: GraphCounts, sums: Mapping[str, tuple[int, int]], training: bool) -> int:
         each = sum(sums[name][training] for name in self.options.norms)
@@ -114,26 +103,23 @@ class GinFlops(FormulaFlops):
         flops = self.of(counts, training)
         if kernels == "reference":
             return flops.total
-        skipped = self._first_layer(counts) - counts.first_layer(
-            self.shape.width, self.options.hidden, executed=True
-        )
-        flops = Flops(flops.dense - (2 if training else 1) * skipped, flops.sparse)
         hidden, layers = self.options.hidden, self.options.layers
+        skipped = self._first_layer(counts) - counts.first_layer(self.shape.width, hidden, executed=True)
+        flops = Flops(flops.dense - (2 if training else 1) * skipped, flops.sparse)
         if kernels == "grouped":  # additions alone, in bags; `counts` has what padding adds
             sums = (layers * (counts.edges + counts.nodes) + counts.nodes) * hidden
             return flops.dense + (2 if training else 1) * sums
         products = 2 * layers * (counts.edges + counts.nodes) * hidden
         products *= 2 if training else 1
-        return (
-            flops.dense + products + 2 * counts.pooled * hidden + self._norm_sums(counts, _CSR_SUMS, training)
-        )
+        norms = self._norm_sums(counts, _CSR_SUMS, training)
+        return flops.dense + products + 2 * counts.pooled * hidden + norms
 
 
 @dataclass(frozen=True)
 class FedStarFlops(FormulaFlops):
     """Counts of FedStar's network."""
 
-    options: FedStarOptions
+    options: models.FedStarOptions
 
     def parts(self, counts: GraphCounts) -> Parts:
         """See `FormulaFlops`; structure encodings need no gradient either."""
@@ -164,7 +150,7 @@ _ATTENTION = 6
 class MessagePassingFlops(FormulaFlops):
     """Counts of one model of one shape; sums have an entry per edge, and per self loop if there is one."""
 
-    options: MessagePassingOptions
+    options: models.MessagePassingOptions
 
     def _convolutions(self, counts: GraphCounts) -> tuple[int, int]:
         """Return products and sums of all convolutions together."""
@@ -172,26 +158,23 @@ class MessagePassingFlops(FormulaFlops):
         product = 2 * counts.nodes * hidden * hidden
         closed, edges = (counts.edges + counts.nodes) * hidden, counts.edges * hidden
         match self.options:
-            case GcnOptions():
+            case models.GcnOptions():
                 return layers * product, layers * closed
-            case GatOptions():
+            case models.GatOptions():
                 return layers * product, layers * (closed + 4 * counts.nodes * hidden)
-            case SageOptions():
+            case models.SageOptions():
                 return layers * 2 * product, layers * edges
-            case SgcOptions():
+            case models.SgcOptions():
                 return product, layers * closed
-            case MpnnOptions():
+            case models.MpnnOptions():
                 message = 2 * counts.edges * (2 * hidden + self.shape.edges) * hidden
                 return layers * (message + 2 * product), layers * edges
         raise AssertionError(self.options.name)
 
     def parts(self, counts: GraphCounts) -> Parts:
         """See `FormulaFlops`."""
-        (products, sums), hidden, layers = (
-            self._convolutions(counts),
-            self.options.hidden,
-            self.options.head_layers,
-        )
+        (products, sums), hidden = self._convolutions(counts), self.options.hidden
+        layers = self.options.head_layers
         head = (2 * hidden * self.shape.classes + (layers - 1) * 2 * hidden * hidden) if layers else 0
         inputs = counts.first_layer(self.shape.width, hidden, executed=False)
         return Parts(inputs, inputs + products + counts.heads * head, sums + counts.pooled * hidden, sums)
@@ -207,7 +190,7 @@ class MessagePassingFlops(FormulaFlops):
     def work(self, counts: GraphCounts, *, training: bool, kernels: str) -> Flops:
         """Return the same as placement reckons with it: `_ATTENTION` times as many sums for GAT's entries."""
         found = self._by_rows(counts, training, kernels)
-        if not isinstance(self.options, GatOptions):
+        if not isinstance(self.options, models.GatOptions):
             return found
         entries = self.options.layers * (counts.edges + counts.nodes) * self.options.hidden
         return Flops(found.dense, found.sparse + (_ATTENTION - 1) * entries * (2 if training else 1))
@@ -215,11 +198,11 @@ class MessagePassingFlops(FormulaFlops):
     def _by_rows(self, counts: GraphCounts, training: bool, kernels: str) -> Flops:
         counted = self.of(counts, training)
         if kernels != "reference":
-            width, hidden = self.shape.width, self.options.hidden
-            whole, done = (counts.first_layer(width, hidden, executed=executed) for executed in (False, True))
+            widths = self.shape.width, self.options.hidden
+            whole, done = (counts.first_layer(*widths, executed=executed) for executed in (False, True))
             skipped = whole - done
             counted = Flops(counted.dense - (2 if training else 1) * skipped, counted.sparse)
-        if kernels == "reference" or not isinstance(self.options, MpnnOptions):
+        if kernels == "reference" or not isinstance(self.options, models.MpnnOptions):
             return counted
         hidden, layers = self.options.hidden, self.options.layers
         saved = 4 * (counts.edges - counts.nodes) * hidden * hidden
@@ -235,7 +218,7 @@ class RgcnFlops(FormulaFlops):
     features alone count.
     """
 
-    options: RgcnOptions
+    options: models.RgcnOptions
 
     def parts(self, counts: GraphCounts) -> Parts:
         """See `FormulaFlops`: a block-diagonal product for each message; the head multiplies, then scores."""

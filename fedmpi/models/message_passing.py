@@ -16,16 +16,8 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv, SGConv
 from torch_geometric.utils import scatter
 
 from fedmpi.graphs.batch import Batch
+from fedmpi.models import options as models
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.options import (
-    GatOptions,
-    GcnOptions,
-    MessagePassingOptions,
-    MpnnOptions,
-    SageOptions,
-    SgcOptions,
-    Shape,
-)
 
 
 class MpnnConv(nn.Module):
@@ -64,11 +56,11 @@ class GraphNetwork(nn.Module):
         Input width, outputs, and width of the edges' attributes, which MPNN alone reads.
     """
 
-    def __init__(self, options: MessagePassingOptions, shape: Shape) -> None:
+    def __init__(self, options: models.MessagePassingOptions, shape: models.Shape) -> None:
         super().__init__()
         self.options = options
         self.pre = nn.Linear(shape.width, options.hidden)
-        count = 1 if isinstance(options, SgcOptions) else options.layers
+        count = 1 if isinstance(options, models.SgcOptions) else options.layers
         self.conv = nn.ModuleList(_convolution(options, shape.edges) for _ in range(count))
         self.post = nn.Linear(options.hidden, options.hidden) if options.head_layers == 2 else None
         self.readout = nn.Linear(options.hidden, shape.classes) if options.head_layers else None
@@ -137,18 +129,18 @@ def _messages(linear: nn.Linear, x: Tensor, batch: Batch) -> Tensor:
     return messages if batch.edges is None else messages + batch.edges @ linear.weight[:, 2 * hidden :].T
 
 
-def _convolution(options: MessagePassingOptions, edges: int) -> Any:
+def _convolution(options: models.MessagePassingOptions, edges: int) -> Any:
     """Return one layer; dropout is the network's, since torch-geometric's draws from the global generator."""
     hidden = options.hidden
     match options:
-        case GcnOptions():
+        case models.GcnOptions():
             return GCNConv(hidden, hidden)
-        case GatOptions():
+        case models.GatOptions():
             return GATConv(hidden, hidden // options.heads, options.heads, negative_slope=options.slope)
-        case SageOptions():
+        case models.SageOptions():
             return SAGEConv(hidden, hidden)
-        case SgcOptions():
+        case models.SgcOptions():
             return SGConv(hidden, hidden, K=options.layers)
-        case MpnnOptions():
+        case models.MpnnOptions():
             return MpnnConv(hidden, edges)
     raise AssertionError(options.name)

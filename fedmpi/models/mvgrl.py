@@ -94,9 +94,8 @@ class MvgrlEncoder(nn.Module):
         super().__init__()
         hidden, layers = options.hidden, options.layers
         widths = [shape.width] + [hidden] * (layers - 1)
-        convolutions = nn.ModuleList(
-            nn.ModuleList(GcnLayer(each, hidden) for each in widths) for _ in range(2)
-        )
+        layers_of_one = (nn.ModuleList(GcnLayer(each, hidden) for each in widths) for _ in range(2))
+        convolutions = nn.ModuleList(layers_of_one)
         self.registered = options.register_layers
         if not options.register_layers:
             _freeze(convolutions)

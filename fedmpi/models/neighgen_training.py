@@ -93,9 +93,8 @@ class NeighGenTraining:
         settings, part = self._settings, self._part
         owners = torch.repeat_interleave(counts)
         numbers = owners.cpu().numpy()
-        held, nearest = neighgen.nearest_neighbours(
-            rows, numbers, part.hidden_ptr, part.hidden, self._features
-        )
+        hidden = part.hidden_ptr, part.hidden
+        held, nearest = neighgen.nearest_neighbours(rows, numbers, *hidden, self._features)
         held_rows = rows.index_select(0, torch.from_numpy(held).to(rows.device))
         targets = self._features.index_select(0, torch.from_numpy(nearest).to(rows.device))
         loss = settings.feature_weight * neighgen.feature_loss(held_rows, targets, self._scale)

@@ -253,6 +253,7 @@ class FedGraphNNOptions(NetworkOptions):
     """
 
     module: ClassVar[str] = "fedmpi.models.fedgraphnn:MoleculeNetwork"
+    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     formula: ClassVar[str] = "fedmpi.models.fedgraphnn_flops:FedGraphNNFlops"
 
     name: Literal["fedgraphnn/gcn", "fedgraphnn/gat", "fedgraphnn/sage"]
@@ -278,14 +279,12 @@ class FedGraphNNOptions(NetworkOptions):
 class FedGraphNNGcnOptions(FedGraphNNOptions):
     """FedGraphNN's GCN: two propagations, dropout between them, no bias, no non-linearity."""
 
-    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn/gcn"] = "fedgraphnn/gcn"
 
 
 class FedGraphNNGatOptions(FedGraphNNOptions):
     """FedGraphNN's GAT: several heads side by side, then one; LeakyReLU in the attention."""
 
-    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn/gat"] = "fedgraphnn/gat"
     heads: int = Field(2, ge=1, le=16)
     """Attention heads of the first layer."""
@@ -296,7 +295,6 @@ class FedGraphNNGatOptions(FedGraphNNOptions):
 class FedGraphNNSageOptions(FedGraphNNOptions):
     """FedGraphNN's GraphSAGE: in both layers the mean over two neighbours drawn with replacement."""
 
-    paper: ClassVar[str] = "He et al., FedGraphNN, 2021"
     name: Literal["fedgraphnn/sage"] = "fedgraphnn/sage"
 
 

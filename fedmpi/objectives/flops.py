@@ -13,14 +13,7 @@ from typing import Any
 
 from fedmpi.models.counts import Flops, GraphCounts
 from fedmpi.models.options import MvgrlEncoderOptions, Shape
-from fedmpi.objectives.options import (
-    FclgNodesOptions,
-    FclgOptions,
-    InfoGraphOptions,
-    IntraKlOptions,
-    IntraMseOptions,
-    ObjectiveOptions,
-)
+from fedmpi.objectives import options as objectives
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,7 @@ class ObjectiveFlops:
     ``executed`` asks for what the CSR kernels do instead of what the model needs.
     """
 
-    objective: ObjectiveOptions
+    objective: objectives.ObjectiveOptions
     model: Any
     shape: Shape
 
@@ -65,9 +58,9 @@ class ObjectiveFlops:
         The received one once, the previous epoch's after every epoch but the last; none where there is
         one epoch. By rounds: the received and the previous one once.
         """
-        if isinstance(self.objective, FclgOptions | FclgNodesOptions):
+        if isinstance(self.objective, objectives.FclgOptions | objectives.FclgNodesOptions):
             return 2 if self.objective.keeps_last_round else local_epochs * (local_epochs > 1)
-        return int(isinstance(self.objective, IntraKlOptions | IntraMseOptions))
+        return int(isinstance(self.objective, objectives.IntraKlOptions | objectives.IntraMseOptions))
 
     def encoding(self, view: ViewCounts, *, executed: bool) -> Flops:
         """Return the FLOPs of encoding one view without gradients, as frozen copies do."""
@@ -81,13 +74,13 @@ class ObjectiveFlops:
             if self.model.register_layers:
                 parts.append(self._convolutions_back(original, other, executed=executed))
             return _added(*parts)
-        views = [original] if isinstance(self.objective, InfoGraphOptions) else [original, other]
+        views = [original] if isinstance(self.objective, objectives.InfoGraphOptions) else [original, other]
         return _added(*(self._gin(view, executed)[1] for view in views), self.loss(counts))
 
     def loss(self, counts: GraphCounts) -> Flops:
         """Return the FLOPs of the loss of `GinEncoder`'s vectors and its gradient; heads belong to it."""
         length = self.model.dimension
-        if isinstance(self.objective, InfoGraphOptions):
+        if isinstance(self.objective, objectives.InfoGraphOptions):
             heads = 8 * (counts.nodes + counts.graphs) * length**2
             return Flops(3 * (heads + 2 * counts.nodes * counts.graphs * length), 0)
         similarities = 8 * counts.graphs**2 * length

@@ -292,7 +292,7 @@ class PopulationOptions(OneDataset):
         return self
 
 
-def _refuse_misfit(kind: type[PartitionOptions]) -> None:
+def _refuse(kind: type[PartitionOptions]) -> None:
     """Raise BadInput for a partition that says nowhere who gets what."""
     usual = OneDataset if issubclass(kind, OneDataset) else PartitionOptions
     own = ("maker", "make", "dealer", "deal")
@@ -302,10 +302,6 @@ def _refuse_misfit(kind: type[PartitionOptions]) -> None:
 
 
 PARTITIONS: Kind[PartitionOptions] = Kind(
-    "partition",
-    PartitionOptions,
-    "fedmpi.partition.options",
-    "fedmpi.partitions",
-    refuse_misfit=_refuse_misfit,
+    "partition", PartitionOptions, "fedmpi.partition.options", "fedmpi.partitions", refuse_misfit=_refuse
 )
 """Options of every partition by name."""

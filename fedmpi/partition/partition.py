@@ -11,15 +11,7 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import RawGraphs, example_numbers, strata
 from fedmpi.errors import BadInput
 from fedmpi.partition import fedgraphnn
-from fedmpi.partition.options import (
-    PARTITIONS,
-    FedGraphNN,
-    OneDataset,
-    PartitionOptions,
-    Parts,
-    PerDataset,
-    PopulationOptions,
-)
+from fedmpi.partition import options as partitions
 from fedmpi.partition.population import Population, places
 from fedmpi.partition.splits import Split, split, subsample
 from fedmpi.seeds import Purpose, key, permutation
@@ -96,7 +88,7 @@ class Partition:
         return [*(replace(client, train=nothing) for client in self.clients), everybody]
 
 
-def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
+def make(options: partitions.PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
     """Return the partition of the datasets: a pure function of its arguments.
 
     Raises
@@ -109,7 +101,7 @@ def make(options: PartitionOptions, raws: Sequence[RawGraphs]) -> Partition:
             f"partition '{options.name}' deals out one dataset, here are {len(raws)}: "
             "use partition 'per-dataset' or name a single dataset"
         )
-    with PARTITIONS.guarded(type(options)):
+    with partitions.PARTITIONS.guarded(type(options)):
         partition: Partition = options.make(raws)
     return partition
 
@@ -141,7 +133,7 @@ def with_public(partition: Partition, share: float, seed: int) -> Partition:
     return replace(partition, clients=clients, public=public)
 
 
-def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
+def divided(options: partitions.OneDataset, raws: Sequence[RawGraphs]) -> Partition:
     """Return clients that were dealt graphs of one dataset; where graphs are held out, split one by one."""
     raw = raws[0]
     labels, _ = strata(raw)
@@ -156,7 +148,9 @@ def divided(options: OneDataset, raws: Sequence[RawGraphs]) -> Partition:
     )
 
 
-def _client(options: PartitionOptions, raw: RawGraphs, dataset: int, name: str, held: Int) -> ClientSplit:
+def _client(
+    options: partitions.PartitionOptions, raw: RawGraphs, dataset: int, name: str, held: Int
+) -> ClientSplit:
     """Return a client that holds some graphs, or some nodes of a dataset's one graph."""
     if not len(held):
         raise BadInput(f"{name} has no examples: use fewer clients or a larger dataset")
@@ -171,13 +165,13 @@ def _placed(client: ClientSplit, raw: RawGraphs) -> ClientSplit:
     return replace(client, nodes=np.unique(raw.rows_of(np.asarray(raw.places)[client.graphs])))
 
 
-def _parts(options: PartitionOptions, raw: RawGraphs, name: str, held: Int) -> Split:
+def _parts(options: partitions.PartitionOptions, raw: RawGraphs, name: str, held: Int) -> Split:
     """Return what a client holds by part, as the options or the dataset say."""
     if not options.holds_out:
         nothing = np.zeros(0, np.int64)
         return Split(held, nothing, nothing, stratified=True)
-    if not isinstance(options, Parts) or options.shares is not None:
-        shares = options.shares if isinstance(options, Parts) else None
+    if not isinstance(options, partitions.Parts) or options.shares is not None:
+        shares = options.shares if isinstance(options, partitions.Parts) else None
         return split(held, strata(raw)[0], options.seed, name, shares or (0.8, 0.1, 0.1))
     if raw.parts is None:
         of = "" if raw.graph_classes is None else " of ego-networks"
@@ -189,7 +183,7 @@ def _parts(options: PartitionOptions, raw: RawGraphs, name: str, held: Int) -> S
     return Split(train, val, test, stratified=False)
 
 
-def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
+def _graph_numbers(options: partitions.OneDataset, graphs: Int, count: int) -> Int:
     """Return what one client was dealt, checked: a plug-in may have dealt it."""
     found = np.asarray(graphs)
     if found.ndim != 1 or (
@@ -199,7 +193,7 @@ def _graph_numbers(options: OneDataset, graphs: Int, count: int) -> Int:
     return found.astype(np.int64)
 
 
-def _refuse_repeats(options: OneDataset, names: Sequence[str], dealt: Sequence[Int]) -> None:
+def _refuse_repeats(options: partitions.OneDataset, names: Sequence[str], dealt: Sequence[Int]) -> None:
     """Raise BadInput where a graph was dealt twice: it would be trained on, and judged by."""
     every, owners = np.concatenate(dealt), np.repeat(names, [len(held) for held in dealt])
     numbers, times = np.unique(every, return_counts=True)
@@ -213,13 +207,13 @@ def _refuse_repeats(options: OneDataset, names: Sequence[str], dealt: Sequence[I
         )
 
 
-def of_population(options: PopulationOptions, raws: Sequence[RawGraphs]) -> Partition:
+def of_population(options: partitions.PopulationOptions, raws: Sequence[RawGraphs]) -> Partition:
     """Return the places of a round, and the population that their clients are sampled from."""
     population, held = places(options, raws)
     return replace(_split_before(raws[0], held, "place"), population=population)
 
 
-def split_then_dealt(options: FedGraphNN, raws: Sequence[RawGraphs]) -> Partition:
+def split_then_dealt(options: partitions.FedGraphNN, raws: Sequence[RawGraphs]) -> Partition:
     """Return clients of FedGraphNN's setting, whose parts were split before they were dealt out."""
     parts = fedgraphnn.deal(options, raws[0])
     return _split_before(raws[0], parts, "client", options.split == "stratified")
@@ -259,7 +253,7 @@ def pooled(partition: Partition) -> Partition:
     return replace(partition, clients=(centre,))
 
 
-def per_dataset(options: PerDataset, raws: Sequence[RawGraphs]) -> Partition:
+def per_dataset(options: partitions.PerDataset, raws: Sequence[RawGraphs]) -> Partition:
     """Return a client for each dataset."""
     clients = []
     for index, raw in enumerate(raws):

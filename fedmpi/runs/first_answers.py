@@ -5,33 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch.nn import Module
 
 from fedmpi.algorithms import program
-from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case
 from fedmpi.client.federation import Federation
-from fedmpi.datasets.features import known_width
-from fedmpi.datasets.loading import sizes_of
+from fedmpi.comm.world import World
 from fedmpi.errors import BadInput, RankFailed
 from fedmpi.exchange import attacks, links, privacy
 from fedmpi.exchange.dropouts import Dropouts
-from fedmpi.exits import exits_raised
+from fedmpi.exchange.totals import MOST_CLIENTS
 from fedmpi.models.flat import FROZEN, FlatModel
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
 from fedmpi.programs.hook_checks import digest
 from fedmpi.programs.hooks import FLAGS, Hooks
-from fedmpi.programs.position import Position
 from fedmpi.store.schema import CLIENT_ID, GENERATED_NODES, MEASUREMENTS, RESULTS
 from fedmpi.tasks.base import Task
-
-if TYPE_CHECKING:  # what is refused before MPI starts must not import it
-    from torch.nn import Module
-
-    from fedmpi.comm.world import World
 
 Tensors = dict[str, tuple[int, ...]]
 """Shapes of tensors by name."""
@@ -80,11 +73,8 @@ def _answers(case: Case, hooks: Hooks, federation: Federation) -> Mapping[str, f
     """Return a digest of what each hook that every rank calls on its own returns."""
     _refuse_fields(federation.task)
     Dropouts(case.reduction.dropouts, case.seed, federation.num_clients)
-    if case.record == "protocol":
-        from fedmpi.exchange.totals import MOST_CLIENTS  # imports MPI
-
-        if federation.num_clients > MOST_CLIENTS:
-            raise BadInput(f'record = "protocol": counts are summed over at most {MOST_CLIENTS} clients')
+    if case.record == "protocol" and federation.num_clients > MOST_CLIENTS:
+        raise BadInput(f'record = "protocol": counts are summed over at most {MOST_CLIENTS} clients')
     if case.plugin:
         _refuse_unseeded(case, federation.shapes)
     clients = federation.num_clients
@@ -191,8 +181,6 @@ def _refuse_fields(task: Task) -> None:
 
 def _refuse_unseeded(case: Case, shapes: Sequence[Shape]) -> None:
     """Raise BadInput where a network of a plug-in starts from other numbers than those of the seed."""
-    import torch
-
     for shape in dict.fromkeys(shapes):
         starts = []
         for before in (1, 2):
@@ -207,28 +195,6 @@ def _refuse_unseeded(case: Case, shapes: Sequence[Shape]) -> None:
                     f"model {case.model.name}: {name} is drawn where its module is made, not from the seed: "
                     "draw it in a method reset_parameters() of that module"
                 )
-
-
-def refuse_unequal(case: Case, algorithm: Algorithm) -> None:
-    """Refuse, before MPI starts, a model whose shared tensors differ between datasets of known sizes.
-
-    What is not known before data are read is left to `check_start`.
-
-    Raises
-    ------
-    BadInput
-    """
-    facts = sizes_of(case.dataset) if case.partition.several and not algorithm.pools else []
-    widths = [known_width(each, case.dataset.features) for each in facts]
-    shapes = [Shape(width, each.classes) for width, each in zip(widths, facts, strict=True) if width]
-    if len(shapes) < len(facts) or len(set(shapes)) < 2 or case.model.own_head:
-        return
-    hooks = Hooks(algorithm, len(shapes), Position())
-    try:
-        with exits_raised():
-            _shared(case, hooks, [each.name for each in facts], shapes)
-    except RankFailed as error:
-        raise BadInput(str(error)) from error
 
 
 def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Shape]) -> Tensors:

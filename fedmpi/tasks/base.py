@@ -199,9 +199,5 @@ def kernels_of(task: type[Task]) -> frozenset[str]:
     return TORCH_KERNELS
 
 
-KINDS = {
-    "classification": "one class each",
-    "multi-task": "binary labels",
-    "regression": "numbers",
-}
+KINDS = {"classification": "one class each", "multi-task": "binary labels", "regression": "numbers"}
 """Kinds of labels in words, for messages."""

@@ -136,9 +136,8 @@ class _Known:
 
     def __init__(self, batch: Batch) -> None:
         assert batch.places is not None
-        held = np.stack(
-            [batch.places[:, 0].numpy(), batch.labels.numpy(), batch.places[:, 1].numpy()], axis=1
-        )
+        heads, tails = batch.places.numpy().T
+        held = np.stack([heads, batch.labels.numpy(), tails], axis=1)
         trained = [
             np.stack([sender.numpy(), np.full(len(sender), relation), receiver.numpy()], axis=1)
             for relation, sender, receiver in batch.by_relation

@@ -60,9 +60,8 @@ class PooledTask(Task):
                 )
         self._trained = values[np.concatenate(held["train"])]
         self._held_out = {part: values[np.concatenate(held[part])] for part in ("val", "test")}
-        self._sizes = np.array(
-            [[len(part) for part in each] for each in zip(held["val"], held["test"], strict=True)]
-        )
+        both = zip(held["val"], held["test"], strict=True)
+        self._sizes = np.array([[len(part) for part in each] for each in both])
         self.lengths = 4 * self._width * self._sizes.sum(axis=1)
         self._by_client = len(splits) * self._width <= _MOST_SCORED
         self.fields = self._fields()
@@ -157,11 +156,7 @@ class PooledTask(Task):
         return {}
 
     def _own(
-        self,
-        metric: Metric,
-        labels: Floats,
-        values: npt.NDArray[np.floating],
-        mine: npt.NDArray[np.bool_],
+        self, metric: Metric, labels: Floats, values: npt.NDArray[np.floating], mine: npt.NDArray[np.bool_]
     ) -> float:
         """Return the mean over label columns of a client's metric; NaN where it was not evaluated."""
         if not mine.any() or np.isnan(values[mine, 0]).any():

@@ -20,11 +20,18 @@ from fedmpi.exchange.server import Deciding, Known
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
+from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.check import build
 from fedmpi.runs import rounds as engine_rounds
 from fedmpi.runs.signals import StopRequest
 
 NO_MESSAGES = MessageLayout({})
+
+
+def named(name, **options):
+    """Return an algorithm of fedmpi with some options."""
+    kind = ALGORITHMS[name]
+    return kind(kind.Options(name=name, **options))
 
 
 def begin(algorithm, trained, num_clients):
@@ -38,6 +45,11 @@ def hooks_of(clients, **methods):
     odd = type("Odd", (Algorithm,), methods)(AlgorithmOptions(name="odd"))
     odd.name = "odd"  # of the object alone: the registry knows classes that have a name
     return Hooks(odd, clients, Position())
+
+
+def moves_of(decided):
+    """Return what a server's program moved, by group: the step and the number of clients."""
+    return {group: (step.tolist(), count) for group, (step, count) in decided.moves.items()}
 
 
 def client_of(**values):

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from fedmpi.algorithms.apfl import Apfl, ApflOptions, next_share
+from fedmpi.algorithms.apfl import next_share
 from fedmpi.algorithms.program import Tensors
-from tests.algorithms.programs import gradient_at
+from tests.algorithms.programs import gradient_at, named
 
 
 def test_alpha_goes_down_the_slope_and_stays_a_share():
-    assert Apfl(ApflOptions(alpha=0.25)).memory(Tensors((), ()))["share"].start == 0.25
+    assert named("apfl", alpha=0.25).memory(Tensors((), ()))["share"].start == 0.25
     assert next_share(0.5, 2.0, 0.125) == 0.25
     assert next_share(0.5, 8.0, 0.125) == 0.0
     assert next_share(0.5, -8.0, 0.125) == 1.0
@@ -18,9 +18,8 @@ def test_alpha_goes_down_the_slope_and_stays_a_share():
 @pytest.fixture
 def trained(prepared):
     """Return a client after one step from w and v = w + 0.01, the gradients at w and at the mixture, and w, v."""
-    rounds = prepared(
-        "algorithm=apfl", "algorithm.alpha=0.25", "algorithm.adaptive=true", "optimizer.lr=0.01"
-    )
+    adaptive = ("algorithm.alpha=0.25", "algorithm.adaptive=true")
+    rounds = prepared("algorithm=apfl", *adaptive, "optimizer.lr=0.01")
     one, case = rounds.clients[0], rounds.case
     one.memory["own"][: one.model.trained] += 0.01
     w, v = one.row.clone(), one.memory["own"].clone()

@@ -2,24 +2,21 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.base import AlgorithmOptions
-from fedmpi.algorithms.fedavg import FedAvg
-from fedmpi.algorithms.fedprox import FedProx, FedProxOptions
-from fedmpi.algorithms.self_train import SelfTrain
+from tests.algorithms.programs import named
 
-FEDAVG = FedAvg(AlgorithmOptions(name="fedavg"))
+FEDAVG = named("fedavg")
 
 
 def test_fedprox_adds_mu_times_the_distance():
     gradient = torch.tensor([1.0, 1.0])
     model, received = torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0])
-    FedProx(FedProxOptions(mu=0.5)).change(gradient, model, received, {})
+    named("fedprox", mu=0.5).change(gradient, model, received, {})
     assert gradient.tolist() == [2.0, 0.5]
 
 
 def test_fedavg_has_one_group_and_self_train_one_each():
     assert FEDAVG.groups(3).tolist() == [0, 0, 0]
-    assert SelfTrain(AlgorithmOptions(name="self-train")).groups(3).tolist() == [0, 1, 2]
+    assert named("self-train").groups(3).tolist() == [0, 1, 2]
 
 
 def test_the_next_model_is_rounded_once():

@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from fedmpi.algorithms.ditto import Ditto, DittoOptions
-from tests.algorithms.programs import gradient_at
+from tests.algorithms.programs import gradient_at, named
 
 
 def test_the_personal_gradient_gains_lambda_times_the_distance():
     gradient = torch.tensor([1.0, 1.0])
-    ditto = Ditto(DittoOptions(attraction=0.5))
+    ditto = named("ditto", attraction=0.5)
     ditto._drawn(gradient, torch.tensor([3.0, 0.0]), torch.tensor([1.0, 1.0]), {})
     assert gradient.tolist() == [2.0, 0.5]
 

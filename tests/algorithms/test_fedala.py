@@ -3,32 +3,24 @@
 import pytest
 import torch
 
-from fedmpi.algorithms.fedala import FedAla, FedAlaOptions
-from fedmpi.models.flat import FlatModel, SharedPart
-from fedmpi.models.networks import build
-from fedmpi.models.options import FedStarOptions, GinOptions, Shape
-
-
-def fedala(**options):
-    return FedAla(FedAlaOptions(**options))
+from fedmpi.models.flat import SharedPart
+from fedmpi.models.options import FedStarOptions, GinOptions
+from tests.algorithms.programs import named
+from tests.making import flat
 
 
 def layers(options, number):
-    names = tuple(slot.name for slot in FlatModel(build(options, Shape(3, 2))).slots)
-    return fedala(layers=number).upper(names)
+    names = tuple(slot.name for slot in flat(options).slots)
+    return named("fedala", layers=number).upper(names)
 
 
 def test_upper_layers_are_the_last_ones_without_normalisation():
     assert layers(GinOptions(), 1) == ("readout.weight", "readout.bias")
-    assert layers(GinOptions(norm="batch+graph"), 2) == (
-        "post.weight",
-        "post.bias",
-        "readout.weight",
-        "readout.bias",
-    )
+    head = ("post.weight", "post.bias", "readout.weight", "readout.bias")
+    assert layers(GinOptions(norm="batch+graph"), 2) == head
     assert layers(FedStarOptions(), 1) == ("readout.weight", "readout.bias")
     convolutions = ("conv.0.first.weight", "conv.0.second.weight", "conv.0.second.bias")
-    assert fedala().upper(convolutions) == convolutions[1:]
+    assert named("fedala").upper(convolutions) == convolutions[1:]
 
 
 class Merging:
@@ -59,7 +51,7 @@ class Merging:
 def test_weights_move_by_their_gradient_and_stay_shares():
     """The gradient of W is [0.5, -1] * ([2, 0] - [1, 2]) = [0.5, 2], so W = [1, 0.5] - [0.25, 1] = [0.75, 0]."""
     client = Merging([1.0], weights=torch.tensor([1.0, 0.5]))
-    fedala(weights_lr=0.5).train(client)
+    named("fedala", weights_lr=0.5).train(client)
     assert client.memory["weights"].tolist() == [0.75, 0.0]
     assert client.asked == [[2.0, 1.0]]  # [1, 2] + [1, -2] * [1, 0.5]
     assert client.start.tolist() == [1.75, 2.0]  # [1, 2] + [1, -2] * [0.75, 0]
@@ -70,7 +62,7 @@ def test_weights_move_by_their_gradient_and_stay_shares():
 )
 def test_the_first_training_ends_when_ten_losses_are_steady(losses, epochs):
     client = Merging(losses)
-    fedala(weights_lr=0.01).train(client)
+    named("fedala", weights_lr=0.01).train(client)
     assert len(client.asked) == epochs
 
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.fedcch import FedCch, FedCchOptions
 from fedmpi.algorithms.signatures import average_hash, bit_rows, cosine_similarity, hash_similarity
 from fedmpi.algorithms.similarity_clusters import (
     best_silhouette,
@@ -12,9 +11,9 @@ from fedmpi.algorithms.similarity_clusters import (
     tree,
 )
 from fedmpi.client.layouts import MessageLayout
-from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions
-from tests.algorithms.programs import client_of, round_of
+from tests.algorithms.programs import client_of, named, round_of
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -101,10 +100,6 @@ def test_k_means_finds_two_groups_of_bits_and_never_more_than_there_are():
 LOW, HIGH = np.repeat([1.0, 0.0], 32), np.repeat([0.0, 1.0], 32)
 
 
-def fedcch(**options):
-    return FedCch(FedCchOptions(**options))
-
-
 def sent(algorithm, values, client=0, round=0):
     """Return what a client sends whose mean embedding has these values."""
     one = client_of(seed=3, id=client, round=round, mean_embedding=lambda: np.asarray(values, np.float64))
@@ -123,7 +118,7 @@ def grouped(algorithm, clients, domains=None):
 
 @pytest.mark.parametrize(("signature", "size"), [("hash", 8), ("random", 8), ("embedding", 256)])
 def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel(signature, size):
-    algorithm = fedcch(signature=signature)
+    algorithm = named("fedcch", signature=signature)
     ((name, message),) = algorithm.messages(GinOptions(), 2).items()
     array = sent(algorithm, np.arange(64))[name]
     assert (array.shape, array.dtype) == (message.shape, message.dtype)
@@ -131,7 +126,7 @@ def test_a_signature_takes_eight_bytes_and_an_embedding_four_per_channel(signatu
 
 
 def test_the_server_groups_by_the_signatures_that_it_gets():
-    groups, found = grouped(fedcch(), (LOW, HIGH, LOW, HIGH, HIGH))
+    groups, found = grouped(named("fedcch"), (LOW, HIGH, LOW, HIGH, HIGH))
     assert groups == [0, 1, 0, 1, 1]
     assert found["signature"].tolist() == [2**32 - 1, 2**64 - 2**32, 2**32 - 1, 2**64 - 2**32, 2**64 - 2**32]
     assert found["similarity"][0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
@@ -149,20 +144,20 @@ def test_the_server_groups_by_the_signatures_that_it_gets():
     ],
 )
 def test_every_way_of_clustering_tells_opposite_clients_apart(options):
-    assert grouped(fedcch(**options), (LOW, HIGH, LOW, HIGH))[0] == [0, 1, 0, 1]
+    assert grouped(named("fedcch", **options), (LOW, HIGH, LOW, HIGH))[0] == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("domains", "index"), [(("a", "b", "a", "b"), 1.0), (("a", "a", "b", "b"), -0.5), (None, np.nan)]
 )
 def test_the_agreement_of_clusters_and_domains_is_recorded(domains, index):
-    _, found = grouped(fedcch(), (LOW, HIGH, LOW, HIGH), domains)
+    _, found = grouped(named("fedcch"), (LOW, HIGH, LOW, HIGH), domains)
     assert found["domain_agreement"] == pytest.approx(index, nan_ok=True)
 
 
 def test_random_signatures_depend_on_client_and_round_and_not_on_the_model():
     def signature(values, client, round):
-        return sent(fedcch(signature="random"), values, client, round)["signature"].tolist()
+        return sent(named("fedcch", signature="random"), values, client, round)["signature"].tolist()
 
     first = signature(np.ones(64), 1, 2)
     assert first == signature(np.arange(64), 1, 2)
@@ -182,5 +177,5 @@ def test_random_signatures_depend_on_client_and_round_and_not_on_the_model():
     ],
 )
 def test_options_that_would_not_be_read_are_refused(options, hidden, words):
-    with pytest.raises(BadInput, match=words):
-        fedcch(**options).validate(GinOptions(hidden=hidden))
+    with refused(match=words):
+        named("fedcch", **options).validate(GinOptions(hidden=hidden))

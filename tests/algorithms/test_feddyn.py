@@ -5,12 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from fedmpi.algorithms.feddyn import FedDyn, FedDynOptions
-from tests.algorithms.programs import begin
+from tests.algorithms.programs import begin, named
 
 
 def feddyn(trained=2, clients=4, **options):
-    algorithm = FedDyn(FedDynOptions(**options))
+    algorithm = named("feddyn", **options)
     begin(algorithm, trained, clients)
     return algorithm
 

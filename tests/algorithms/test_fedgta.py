@@ -7,17 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.fedgta import FedGta, FedGtaOptions, smoothing_confidence
+from fedmpi.algorithms.fedgta import smoothing_confidence
 from fedmpi.algorithms.program import Nodes
 from fedmpi.client.torch_passes import counts_of
 from fedmpi.errors import RankFailed
 from fedmpi.models.flops import MessagePassingFlops
 from fedmpi.models.options import GcnOptions, Shape
-from tests.algorithms.programs import client_of, run_round
-
-
-def fedgta(**options):
-    return FedGta(FedGtaOptions(**options))
+from tests.algorithms.programs import client_of, named, run_round
 
 
 def statistics(**options):
@@ -33,8 +29,8 @@ def statistics(**options):
     one = np.ones(2, np.int64)
     nodes = Nodes(logits, one, np.array([1]), np.array([0]), propagate)
     client = client_of(nodes=lambda: nodes)
-    fedgta(**options).trained(client)
-    for name, message in fedgta(**options).messages(GcnOptions(), 2).items():
+    named("fedgta", **options).trained(client)
+    for name, message in named("fedgta", **options).messages(GcnOptions(), 2).items():
         assert (client.sent[name].shape, client.sent[name].dtype) == (message.shape, message.dtype)
     return np.concatenate([client.sent["confidence"], client.sent["moments"]])
 
@@ -44,36 +40,32 @@ def test_moments_are_those_of_the_propagated_labels():
     found = statistics(steps=1, alpha=0.5, order=2, moments="both")
     raw = [0.875, 0.125, (13**2 + 15**2) / 512, (3**2 + 1**2) / 512]
     assert found[1:] == pytest.approx([*raw, 1 / 256, 1 / 256], rel=1e-6)
-    assert statistics(steps=1, order=3, moments="central")[1:] == pytest.approx(
-        [1 / 256, 1 / 256, 0, 0], abs=1e-7
-    )
+    central = statistics(steps=1, order=3, moments="central")
+    assert central[1:] == pytest.approx([1 / 256, 1 / 256, 0, 0], abs=1e-7)
     assert statistics(steps=1, order=2, moments="raw")[1:] == pytest.approx(raw, rel=1e-6)
 
 
 def test_alpha_is_the_share_of_the_first_labels():
     assert statistics(steps=3, alpha=1.0, order=1, moments="raw")[1:] == pytest.approx([0.875, 0.125])
     two = statistics(steps=2, alpha=0.25, order=2, moments="central")
-    assert two[1] == pytest.approx(
-        (0.25 / 8) ** 2
-    )  # the mean of both rows stays, a quarter of their distance
+    # the mean of both rows stays, a quarter of their distance
+    assert two[1] == pytest.approx((0.25 / 8) ** 2)
 
 
 def test_confidence_weighs_nodes_by_degree_and_is_least_at_one_over_e():
     """0.75 log 0.75 + 0.25 log 0.25 = -0.562335; the second node's labels are 1 and 0."""
     assert statistics(steps=0)[0] == pytest.approx(2 * (4 / math.e - 0.5623351), rel=1e-6)
-    assert smoothing_confidence(np.full((3, 2), 1 / math.e), np.array([1, 2, 3])) == pytest.approx(
-        0, abs=1e-12
-    )
+    least = smoothing_confidence(np.full((3, 2), 1 / math.e), np.array([1, 2, 3]))
     certain = smoothing_confidence(np.eye(2), np.array([1, 5]))
-    assert certain == pytest.approx(6 * 2 / math.e)
+    assert (least, certain) == (pytest.approx(0, abs=1e-12), pytest.approx(6 * 2 / math.e))
 
 
 def test_clients_whose_moments_are_similar_count_by_their_confidence():
     """The second client is at 45 degrees to both others, which are at a right angle."""
     table = np.array([[2, 1, 0], [6, 1, 1], [5, 0, 1]], np.float32)
-    found = fedgta(epsilon=0.5).mixed({"confidence": table[:, :1], "moments": table[:, 1:]})
+    found = named("fedgta", epsilon=0.5).mixed({"confidence": table[:, :1], "moments": table[:, 1:]})
     assert found.tolist() == [[2, 6, 0], [2, 6, 5], [0, 6, 5]]
-    alone = fedgta(epsilon=0.8).mixed({"confidence": table[:, :1], "moments": table[:, 1:]})
+    alone = named("fedgta", epsilon=0.8).mixed({"confidence": table[:, :1], "moments": table[:, 1:]})
     assert alone.tolist() == [[2, 0, 0], [0, 6, 0], [0, 0, 5]]
 
 
@@ -98,14 +90,6 @@ def test_a_client_that_sits_out_keeps_its_model(prepared_parts, monkeypatch):
     assert torch.equal(rounds.clients[idle].row, before[idle])
     known = np.isfinite(results["client_weights"])
     assert known.sum() == 4 and not known[idle].any() and not known[:, idle].any()
-
-
-def test_statistics_count_as_bytes(prepared_parts, monkeypatch):
-    rounds = prepared_parts("algorithm=fedgta", "algorithm.order=3", "algorithm.moments=raw")
-    _, results = run_round(rounds, monkeypatch)
-    classes = rounds.states.clients[0].model.module.readout.out_features
-    assert (results["client_bytes_up"] == 4 * rounds.states.size + 4 * (1 + 3 * classes)).all()
-    assert (results["client_bytes_down"] == 4 * rounds.states.size).all()
 
 
 def test_outputs_and_sums_are_of_all_nodes_of_the_part(prepared_parts):

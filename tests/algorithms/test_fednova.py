@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.base import AlgorithmOptions
-from fedmpi.algorithms.fednova import FedNova
-from tests.algorithms.programs import server_of
+from tests.algorithms.programs import named, server_of
 
 
 def weights(samples, steps):
     reports = {"steps": np.array(steps, float)}
     server, made = server_of([0] * len(samples), samples=np.array(samples), reports=reports)
-    FedNova(AlgorithmOptions(name="fednova")).decide(server)
+    named("fednova").decide(server)
     members, weights, divisor = made["weigh"]
     assert members.tolist() == list(range(len(samples)))
     return (weights / divisor).tolist()

@@ -1,21 +1,16 @@
 """FedPer: which tensors leave a client, and of which models."""
 
-import pytest
+from fedmpi.models.options import FedGraphNNGcnOptions, GcnOptions, GinEncoderOptions, GinOptions
+from tests.algorithms.programs import named
+from tests.making import flat
+from tests.refusals import refused
 
-from fedmpi.algorithms.base import AlgorithmOptions
-from fedmpi.algorithms.fedper import FedPer
-from fedmpi.errors import BadInput
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import FedGraphNNGcnOptions, GcnOptions, GinEncoderOptions, GinOptions, Shape
-
-FEDPER = FedPer(AlgorithmOptions(name="fedper"))  # FedRep has these hooks from it
+FEDPER = named("fedper")  # FedRep has these hooks from it
 
 
 def kept(options):
     """Return the names of the tensors that stay with the client."""
-    model = FlatModel(build(options, Shape(3, 2)))
-    return [slot.name for slot in model.slots if not FEDPER.shares(slot.name, "conv")]
+    return [slot.name for slot in flat(options).slots if not FEDPER.shares(slot.name, "conv")]
 
 
 def test_the_layers_after_the_pooling_stay():
@@ -27,5 +22,5 @@ def test_the_layers_after_the_pooling_stay():
 
 
 def test_a_model_without_a_head_is_refused():
-    with pytest.raises(BadInput, match="choose a model that has one"):
+    with refused(match="choose a model that has one"):
         FEDPER.validate(GinEncoderOptions())

@@ -6,29 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.fedproto import FedProto, FedProtoOptions, global_prototypes, nearest
+from fedmpi.algorithms.fedproto import global_prototypes, nearest
 from fedmpi.algorithms.program import Message
-from tests.algorithms.programs import client_of
+from tests.algorithms.programs import client_of, named
 
 NAN = float("nan")
-
-
-def fedproto(**options):
-    return FedProto(FedProtoOptions(**options))
 
 
 def test_a_client_sends_the_mean_of_each_class_and_its_size():
     rows = torch.tensor([[1.0, 2.0], [3.0, 4.0], [10.0, 0.0]])
     declared = {"means": Message((3, 2)), "counts": Message((3,), "i4")}
-    client = client_of(
-        embeddings=lambda: rows, labels=np.array([0, 0, 2]), shape=lambda name: declared[name].shape
-    )
-    fedproto().trained(client)
+    seen = {"labels": np.array([0, 0, 2]), "shape": lambda name: declared[name].shape}
+    client = client_of(embeddings=lambda: rows, **seen)
+    named("fedproto").trained(client)
     assert client.sent["means"].tolist() == [[2, 3], [0, 0], [10, 0]]
     assert client.sent["counts"].tolist() == [2, 0, 1]
-    assert {name: (each.shape, each.dtype) for name, each in client.sent.items()} == {
-        name: (each.shape, each.dtype) for name, each in declared.items()
-    }
+    for name, message in declared.items():
+        assert (client.sent[name].shape, client.sent[name].dtype) == (message.shape, message.dtype)
 
 
 def test_global_prototypes_are_weighted_by_graphs():
@@ -43,9 +37,9 @@ def test_the_term_is_the_distance_of_the_batchs_class_means():
     """Class 0 has mean [2, 2] and prototype [2, 0], class 1 a prototype at its mean, class 2 none."""
     current = torch.tensor([[1.0, 1.0], [3.0, 3.0], [0.0, 1.0], [9.0, 9.0]])
     prototypes = torch.tensor([[2.0, 0.0], [0.0, 1.0], [NAN, NAN]])
-    found = fedproto(attraction=3.0).distance(current, torch.tensor([0, 0, 1, 2]), prototypes)
+    found = named("fedproto", attraction=3.0).distance(current, torch.tensor([0, 0, 1, 2]), prototypes)
     assert found.item() == pytest.approx(3 * (0 + 4) / 2)
-    assert fedproto().distance(current[3:], torch.tensor([2]), prototypes) is None
+    assert named("fedproto").distance(current[3:], torch.tensor([2]), prototypes) is None
 
 
 def test_the_nearest_prototype_decides():

@@ -6,30 +6,25 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.algorithms.fedpub import FedPub, FedPubOptions, random_graph
+from fedmpi.algorithms.fedpub import random_graph
 from fedmpi.algorithms.program import Tensors
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import GcnOptions, GinOptions, SageOptions, Shape
-from tests.algorithms.programs import gradient_at
-
-
-def fedpub(**options):
-    return FedPub(FedPubOptions(**options))
+from fedmpi.models.options import GcnOptions, GinOptions, SageOptions
+from tests.algorithms.programs import gradient_at, named
+from tests.making import flat
 
 
 def test_weights_grow_with_the_cosine_of_the_states():
     """The second client is at 45 degrees to both others, which are opposite; rows up to a factor."""
     table = np.array([[3, 0], [0, 2], [-1, 0]], np.float32)
-    found = fedpub(tau=2.0).mixed({"state": table})
+    found = named("fedpub", tau=2.0).mixed({"state": table})
     shares = found / found.sum(axis=1, keepdims=True)
     first = np.exp([2.0, 0.0, -2.0])
     np.testing.assert_allclose(shares[0], first / first.sum())
     second = np.exp([0.0, 2.0, 0.0])
     np.testing.assert_allclose(shares[1], second / second.sum())
-    assert np.ptp(fedpub(tau=0.0).mixed({"state": table})) == 0
+    assert np.ptp(named("fedpub", tau=0.0).mixed({"state": table})) == 0
 
 
 def test_the_random_graph_has_parts_without_edges_between_them():
@@ -52,20 +47,15 @@ def test_the_random_graph_has_parts_without_edges_between_them():
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (GcnOptions(layers=1), ["pre.weight", "conv.0.lin.weight", "post.weight", "readout.weight"]),
-        (
-            SageOptions(layers=1),
-            ["pre.weight", "conv.0.lin_l.weight", "conv.0.lin_r.weight", "post.weight", "readout.weight"],
-        ),
-        (
-            GinOptions(layers=1, norm="batch"),
-            ["pre.weight", "conv.0.first.weight", "conv.0.second.weight", "post.weight", "readout.weight"],
-        ),
+        (GcnOptions(layers=1), ["lin.weight"]),
+        (SageOptions(layers=1), ["lin_l.weight", "lin_r.weight"]),
+        (GinOptions(layers=1, norm="batch"), ["first.weight", "second.weight"]),
     ],
 )
 def test_weight_matrices_have_masks(options, expected):
-    names = tuple(slot.name for slot in FlatModel(build(options, Shape(3, 2))).slots)
-    assert sorted(fedpub().memory(Tensors(names, names))["mask"].size) == sorted(expected)
+    names = tuple(slot.name for slot in flat(options).slots)
+    layers = ["pre.weight", *(f"conv.0.{name}" for name in expected), "post.weight", "readout.weight"]
+    assert sorted(named("fedpub").memory(Tensors(names, names))["mask"].size) == sorted(layers)
 
 
 SETTINGS = ("algorithm=fedpub", "algorithm.l1=0.01", "algorithm.proximal=0.5")
@@ -116,10 +106,8 @@ def test_small_elements_of_the_mask_are_cut_in_evaluation_and_nothing_masked_tra
     assert 0.4 < (kept == 0).float().mean() < 0.6
     sent = one.received()
     one.evaluate()
-    assert torch.equal(
-        one.memory.layout.parts["mask"].pack(one.model.parameters),
-        one.memory.layout.parts["mask"].pack(one.row) * kept,
-    )
+    masked = one.memory.layout.parts["mask"]
+    assert torch.equal(masked.pack(one.model.parameters), masked.pack(one.row) * kept)
     assert np.array_equal(one.received(), sent)
 
 

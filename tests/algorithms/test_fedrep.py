@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import torch
 
-from fedmpi.algorithms.fedrep import FedRep, FedRepOptions
-from tests.algorithms.programs import gradient_at
+from tests.algorithms.programs import gradient_at, named
 
-FEDREP = FedRep(FedRepOptions(head_epochs=3))
+FEDREP = named("fedrep", head_epochs=3)
 SETTINGS = ("algorithm=fedrep", "algorithm.head_epochs=2", "local_epochs=3")
 
 

@@ -9,9 +9,7 @@ def test_clients_that_train_together_are_as_alone(prepared, settings):
     """After two rounds with what the server sends between them."""
     found = []
     for kernels in ("csr", "grouped"):
-        rounds = prepared(
-            *settings, "optimizer=sgd", "optimizer.lr=0.01", "local_epochs=3", f"kernels={kernels}"
-        )
+        rounds = prepared(*settings, "optimizer.lr=0.01", "local_epochs=3", f"kernels={kernels}")
         for round in range(2):
             for group in rounds.states.groups:
                 group.train(rounds.case, rounds.algorithm, round, set(rounds.clients))()

@@ -4,15 +4,16 @@ import math
 
 import pytest
 import torch
+from torch.nn.functional import cosine_similarity
 
-from fedmpi.algorithms.moon import Moon, MoonOptions
 from fedmpi.models.dropout import DropoutStreams
+from tests.algorithms.programs import named
 
 RIGHT, UP = [1.0, 0.0], [0.0, 2.0]
 
 
 def loss(current, received, previous, **options):
-    return Moon(MoonOptions(**options)).contrast(*map(torch.tensor, (current, received, previous)))
+    return named("moon", **options).contrast(*map(torch.tensor, (current, received, previous)))
 
 
 def test_the_term_is_the_logarithm_of_a_softmax_of_similarities():
@@ -63,9 +64,7 @@ def test_a_step_goes_down_the_loss_with_its_term(prepared):
     one.passes.step(batch, DropoutStreams(case.seed, 0, 1, 0))
     plain = one.model.gradient.clone()
     one.model.gradient.zero_()
-    similar = [
-        torch.nn.functional.cosine_similarity(module.embed(batch, None), rows) / 0.5 for rows in frozen
-    ]
+    similar = [cosine_similarity(module.embed(batch, None), rows) / 0.5 for rows in frozen]
     (2.0 * (torch.logaddexp(*similar) - similar[0]).mean()).backward()
     expected = plain + one.model.gradient
     one.train_locally(case, rounds.algorithm, 1)

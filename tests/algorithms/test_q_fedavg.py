@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.q_fedavg import QFedAvg, QFedAvgOptions
-from tests.algorithms.programs import server_of
+from tests.algorithms.programs import named, server_of
 
 
 def weights(q, losses, norms, lr=0.5):
     reports = {"received_loss": np.array(losses, float), "delta_norm": np.array(norms, float)}
     server, made = server_of([0] * len(losses), lr=lr, reports=reports)
-    QFedAvg(QFedAvgOptions(q=q)).decide(server)
+    named("q-fedavg", q=q).decide(server)
     _, weights, divisor = made["weigh"]
     return (weights / divisor).tolist()
 

@@ -5,14 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from fedmpi.algorithms.krum import Krum, KrumOptions, scores
+from fedmpi.algorithms.krum import scores
 from fedmpi.algorithms.median import Median
-from fedmpi.algorithms.trimmed_mean import TrimmedMean, TrimmedMeanOptions
-from fedmpi.errors import BadInput
 from fedmpi.exchange.planning import REQUESTS
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.schema import PHASES
-from tests.algorithms.programs import round_of, run_round
+from tests.algorithms.programs import moves_of, named, round_of
+from tests.refusals import refused
 
 
 def rows(*values):
@@ -27,10 +26,6 @@ def aggregate(algorithm, table, trained=None):
     return step.tolist()
 
 
-def median():
-    return Median(Median.Options(name="median"))
-
-
 @pytest.mark.parametrize(
     ("updates", "expected"),
     [
@@ -41,26 +36,19 @@ def median():
     ],
 )
 def test_the_median_of_each_coordinate(updates, expected):
-    assert aggregate(median(), rows(*updates)) == expected
+    assert aggregate(named("median"), rows(*updates)) == expected
 
 
 def test_each_group_moves_by_the_aggregate_of_its_participants():
     deltas = [[1], [10], None, [3], [30]]
-    found = round_of(median(), deltas, group=[0, 2, 0, 0, 2])
-    assert {group: (step.tolist(), count) for group, (step, count) in found.decided.moves.items()} == {
-        0: ([2.0], 2),
-        2: ([20.0], 2),
-    }
+    found = round_of(named("median"), deltas, group=[0, 2, 0, 0, 2])
+    assert moves_of(found.decided) == {0: ([2.0], 2), 2: ([20.0], 2)}
     assert found.plan.marks.tolist() == [1, 0, 1, 0, 0]
 
 
 def test_updates_of_all_participants_travel_once():
-    (asked,) = round_of(median(), [[1], None, [3]]).asked
+    (asked,) = round_of(named("median"), [[1], None, [3]]).asked
     assert (REQUESTS[asked.request], asked.marks.tolist()) == ("rows", [1, 0, 1])
-
-
-def trimmed(beta):
-    return TrimmedMean(TrimmedMeanOptions(beta=beta))
 
 
 FOUR = rows([0], [1], [2], [9])
@@ -76,18 +64,14 @@ FOUR = rows([0], [1], [2], [9])
     ],
 )
 def test_a_trimmed_mean_leaves_out_a_share_at_each_end(beta, table, expected):
-    assert aggregate(trimmed(beta), table) == expected
+    assert aggregate(named("trimmed-mean", beta=beta), table) == expected
 
 
 def test_a_share_that_is_a_whole_number_of_clients_is_not_rounded_below_it():
     table = np.zeros((100, 1), np.float32)
     table[:29], table[71:] = -1e6, 1e6  # 0.29 * 100 is 28.999999999999996 in floats
     table[0] = -2e6
-    assert aggregate(trimmed(0.29), table) == [0.0]
-
-
-def krum(**options):
-    return Krum(KrumOptions(**options))
+    assert aggregate(named("trimmed-mean", beta=0.29), table) == [0.0]
 
 
 FIVE = rows([0, 0], [1, 0], [0, 2], [-1, 0], [100, 100])
@@ -106,12 +90,12 @@ def test_scores_are_sums_of_squared_distances_to_the_nearest():
     [(1, [0.0, 0.0]), (4, [0.0, 0.5]), (2, [0.5, 0.0])],  # rows 1 and 3 share the score 5: the lower client
 )
 def test_krum_averages_the_m_updates_with_the_least_scores(m, expected):
-    assert aggregate(krum(f=1, m=m), FIVE) == expected
+    assert aggregate(named("krum", f=1, m=m), FIVE) == expected
 
 
 def test_running_statistics_count_in_no_distance_and_follow_the_choice():
     statistics = rows([7], [0], [0], [0], [0])
-    assert aggregate(krum(f=1), np.hstack([FIVE, statistics]), trained=2) == [0.0, 0.0, 7.0]
+    assert aggregate(named("krum", f=1), np.hstack([FIVE, statistics]), trained=2) == [0.0, 0.0, 7.0]
 
 
 @pytest.mark.parametrize(
@@ -123,24 +107,15 @@ def test_running_statistics_count_in_no_distance_and_follow_the_choice():
     ],
 )
 def test_too_few_clients_for_f_or_m_are_refused(options, clients, share, words):
-    krum(f=1).participants(0, 0, 5, 1.0)
-    with pytest.raises(BadInput, match=words):
-        krum(**options).participants(0, 0, clients, share)
+    named("krum", f=1).participants(0, 0, 5, 1.0)
+    with refused(match=words):
+        named("krum", **options).participants(0, 0, clients, share)
 
 
 def test_a_trimmed_mean_that_leaves_out_nobody_says_so():
-    algorithm = TrimmedMean(TrimmedMeanOptions())
+    algorithm = named("trimmed-mean")
     assert algorithm.remark(9, False) == "beta = 0.1 of 9 participants leaves out nobody: this is the mean"
     assert algorithm.remark(10, False) == ""
-
-
-def test_the_models_of_all_clients_move_by_the_median(prepared, monkeypatch):
-    rounds = prepared("algorithm=median")
-    before = rounds.exchange.models[0].astype(np.float64)
-    sent, _ = run_round(rounds, monkeypatch)
-    expected = before + np.median([sent[number] for number in range(3)], axis=0)
-    for client in rounds.clients.values():
-        np.testing.assert_allclose(client.shared.pack(client.row), expected, rtol=1e-6, atol=1e-7)
 
 
 def test_the_time_of_an_aggregate_is_the_servers(prepared, monkeypatch):

@@ -1,16 +1,13 @@
 """SCAFFOLD's Algorithm 1, option II, with numbers worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
-from fedmpi.algorithms.scaffold import Scaffold, ScaffoldOptions
-from tests.algorithms.programs import client_of
+from tests.algorithms.programs import client_of, named
 
 
 def scaffold(trained=2, clients=4, **options):
-    algorithm = Scaffold(ScaffoldOptions(**options))
+    algorithm = named("scaffold", **options)
     algorithm.begin(trained, clients)
     return algorithm
 
@@ -56,10 +53,8 @@ def test_the_server_moves_x_by_the_mean_and_c_by_the_share_that_took_part():
 
 def test_running_statistics_move_by_the_mean_whatever_the_server_lr():
     """Of x the second element is a running variance; c has two elements too."""
-    found = scaffold(1, 2, server_lr=3.0).update(
-        np.array([1.0, 1.0, 0.0, 0.0], np.float32), np.array([-0.5, -0.5, 0.0, 0.0]), 2
-    )
-    assert found.tolist() == [-0.5, 0.5, 0.0, 0.0]
+    model, mean = np.array([1.0, 1.0, 0.0, 0.0], np.float32), np.array([-0.5, -0.5, 0.0, 0.0])
+    assert scaffold(1, 2, server_lr=3.0).update(model, mean, 2).tolist() == [-0.5, 0.5, 0.0, 0.0]
 
 
 def test_all_clients_weigh_the_same():

@@ -10,14 +10,11 @@ from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.client import group_steps
 from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers, step_of_group
 from fedmpi.client.optimizer import AdamState, descend
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinOptions, Shape
+from fedmpi.models.options import GinOptions
+from tests.making import flat, generated
 
 
 @dataclass
@@ -56,9 +53,8 @@ def test_masks_are_those_of_each_client_by_its_own_steps():
     found = [each.sent(CPU) for each in hosts]
     assert [each.who.tolist() for each in found] == list(steps)
     assert [each.active[:, 0].tolist() for each in found] == [[True, True], [True, False], [True, True]]
-    for numbers, of in zip(
-        found, (((4, 2, 0), (7, 2, 0)), ((4, 2, 1),), ((4, 2, 2), (7, 2, 1))), strict=True
-    ):
+    places = (((4, 2, 0), (7, 2, 0)), ((4, 2, 1),), ((4, 2, 2), (7, 2, 1)))
+    for numbers, of in zip(found, places, strict=True):
         assert numbers.keys.tolist() == [DropoutStreams(3, *each).keys(5) for each in of]
 
 
@@ -77,9 +73,9 @@ class Eager:
 def test_replayed_steps_are_those_taken_anew(monkeypatch, kept):
     monkeypatch.setattr(group_steps, "_KEPT_REPLAYS", kept)
     monkeypatch.setattr(Eager, "made", 0)
-    raw, rng = generate(SyntheticOptions(graphs=90), 1), np.random.default_rng(4)
-    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
-    model = FlatModel(build(GinOptions(), Shape(parts[0].feature_rows.shape[1], 2)))
+    rng = np.random.default_rng(4)
+    parts = [generated(*span) for span in ((0, 40), (40, 50), (50, 90))]
+    model = flat(GinOptions(), parts[0].feature_rows.shape[1])
     start = torch.stack([model.initialise(3, number) for number in range(3)])
     graphs = GroupGraphs(parts, CPU, rounded=True)
     gin = GroupedGin(GinOptions(), model.slots, model.length)

@@ -11,16 +11,13 @@ from fedmpi.client.group_steps import GroupRows
 from fedmpi.client.groups import ClientGroup
 from fedmpi.client.optimizer import AdamState
 from fedmpi.config.suite import read
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.kernels.grouped_gin import GroupedGin
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
+from tests.making import flat, generated
 from tests.started import runs_of, sets
 
 SUITE = """
@@ -46,10 +43,9 @@ def suite(tmp_path):
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "gcfl"])
 def test_a_group_equals_its_clients_one_by_one(fedmpi, suite, tmp_path, algorithm):
     common = (f"algorithm={algorithm}", "local_epochs=2", "participation=0.7")
-    alone, grouped = (
-        next(iter(runs_of(fedmpi, tmp_path, suite, *common, *kernels).values())).results
-        for kernels in (["kernels=csr"], ["kernels=grouped", "group_size=3"])
-    )
+    kernels = (["kernels=csr"], ["kernels=grouped", "group_size=3"])
+    found = [runs_of(fedmpi, tmp_path, suite, *common, *each).values() for each in kernels]
+    alone, grouped = (run.results for (run,) in found)
     assert len(set(alone["steps"].ravel())) > 2  # clients sit out, and take different numbers of steps
     for name in ("participated", "samples", "steps", "model_flops", "evaluation_flops"):
         assert np.array_equal(alone[name], grouped[name]), name
@@ -83,16 +79,13 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
 def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, algorithm, batch_size, chosen):
     """Tensors on "meta" have no values: whatever would bring one to the host raises."""
-    meta, raw = torch.device("meta"), generate(SyntheticOptions(graphs=90), 1)
-    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 40), (40, 50), (50, 90))]
+    meta, parts = torch.device("meta"), [generated(*span) for span in ((0, 40), (40, 50), (50, 90))]
     shape = Shape(parts[0].feature_rows.shape[1], 2)
-    model = FlatModel(build(GinOptions(), shape))
+    model = flat(GinOptions(), parts[0].feature_rows.shape[1])
     shared = model.shared(lambda name: name.startswith("conv"))
     clients = [
-        Client(n, part.num_graphs, 0, part.num_graphs, model, shared, model.parameters.to(meta), adam)
-        for n, part, adam in zip(
-            range(3), parts, [AdamState(model.trained, meta) for _ in parts], strict=True
-        )
+        Client(n, size, 0, size, model, shared, model.parameters.to(meta), AdamState(model.trained, meta))
+        for n, size in enumerate((40, 10, 40))
     ]
     gin = GroupedGin(GinOptions(), model.slots, model.length)
     group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape))

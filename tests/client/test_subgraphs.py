@@ -5,11 +5,11 @@ import pytest
 
 from fedmpi.client.subgraphs import part_counts, part_data
 from fedmpi.datasets.networks import in_both_directions, undirected
-from fedmpi.datasets.raw import RawGraphs
-from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.partition.options import Metadata
-from fedmpi.partition.partition import ClientSplit, make
+from fedmpi.partition.partition import make
+from tests.making import client, labelled, receivers
+from tests.refusals import refused
 from tests.tasks.making import make_case
 
 
@@ -17,33 +17,22 @@ from tests.tasks.making import make_case
 def rated():
     """Two categories; user 7 is in both, as nodes 0 and 3: places (0, 1), (0, 2) and (3, 4), (5, 4)."""
     places = np.array([[0, 1], [0, 2], [3, 4], [5, 4]])
-    return RawGraphs(
-        "SHOP",
-        undirected(places[:, 0], places[:, 1], np.array([0, 3, 6])),
-        None,
-        (),
-        None,
-        np.array([[1.0], [2.0], [3.0], [4.0]]),
-        ("rating",),
-        "regression",
-        places=places,
-        node_rows=np.array([7, 10, 11, 7, 12, 8]),
-    )
+    topology = undirected(places[:, 0], places[:, 1], np.array([0, 3, 6]))
+    more = {"task": "regression", "places": places, "node_rows": np.array([7, 10, 11, 7, 12, 8])}
+    return labelled(topology, [[1.0], [2.0], [3.0], [4.0]], "r", **more)
 
 
-def split(train, val, test, nodes):
-    parts = (np.array(part, np.int64) for part in (train, val, test))
-    return ClientSplit("one", 0, *parts, True, np.array(nodes))
+def split(train, val, test):
+    return client(train, val, test, [7, 8, 10, 11, 12])
 
 
 def edges(topology):
-    rows = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
-    return sorted(zip(topology.columns.tolist(), rows.tolist(), strict=True))
+    return sorted(zip(topology.columns.tolist(), receivers(topology).tolist(), strict=True))
 
 
 def test_messages_take_training_edges_only_and_a_user_is_one_node(rated):
-    client = split([0, 2], [1], [3], [7, 8, 10, 11, 12])
-    train, held_out = part_data(make_case(name="Ciao", features="degree"), rated, client)
+    one = split([0, 2], [1], [3])
+    train, held_out = part_data(make_case(name="Ciao", features="degree"), rated, one)
     assert edges(train.topology) == [(0, 2), (0, 4), (2, 0), (4, 0)]  # 7-10 and 7-12
     assert held_out.topology is train.topology
     assert train.places.tolist() == [[0, 2], [0, 4]]
@@ -54,8 +43,8 @@ def test_messages_take_training_edges_only_and_a_user_is_one_node(rated):
 
 
 def test_the_width_of_degrees_is_that_of_all_graphs_together(rated):
-    client = split([0, 1, 2], [], [3], [7, 8, 10, 11, 12])
-    train, _ = part_data(make_case(name="Ciao", features="degree"), rated, client)
+    one = split([0, 1, 2], [], [3])
+    train, _ = part_data(make_case(name="Ciao", features="degree"), rated, one)
     assert train.features.shape == (5, 4)  # user 7 rates three items
 
 
@@ -63,40 +52,37 @@ def test_in_both_directions_messages_go_as_trained(rated):
     both = in_both_directions(rated)
     assert both.places.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0], [3, 4], [5, 4], [4, 3], [4, 5]]
     assert both.labels.ravel().tolist() == [1, 2, 1, 2, 3, 4, 3, 4]
-    client = split([0, 6], [], [2], [7, 8, 10, 11, 12])
-    train, _ = part_data(make_case(name="Ciao", features="constant", both_directions=True), both, client)
+    one = split([0, 6], [], [2])
+    train, _ = part_data(make_case(name="Ciao", features="constant", both_directions=True), both, one)
     assert edges(train.topology) == [(0, 2), (4, 0)]
-    (found,) = leakage([client], [both]).clients
+    (found,) = leakage([one], [both]).clients
     assert found.own.tolist() == [True]  # the other direction of pair 0
 
 
 def test_both_directions_are_of_edges(rated):
-    nodes = RawGraphs("N", rated.topology, None, (), None, np.zeros(6, np.int64), ("0",), places=np.arange(6))
-    with pytest.raises(BadInput, match="has no labels of edges"):
+    nodes = labelled(rated.topology, np.zeros(6, np.int64), places=np.arange(6))
+    with refused(match="has no labels of edges"):
         in_both_directions(nodes)
 
 
 def test_a_pass_works_on_the_whole_part(rated):
-    client = split([0, 2], [1], [3], [7, 8, 10, 11, 12])
-    counts = part_counts(make_case(name="Ciao", features="degree"), rated, client, ("val", "test"))
+    one = split([0, 2], [1], [3])
+    counts = part_counts(make_case(name="Ciao", features="degree"), rated, one, ("val", "test"))
     assert (counts.graphs, counts.nodes, counts.edges) == (1, 5, 4 + 5)
     assert (counts.examples, counts.entries) == (2, 5)
-    plain = part_counts(make_case(name="Ciao", features="constant"), rated, client, ("train",))
+    plain = part_counts(make_case(name="Ciao", features="constant"), rated, one, ("train",))
     assert (plain.examples, plain.entries) == (2, None)
 
 
 def test_a_client_has_whole_categories(rated):
-    many = RawGraphs(
-        "SHOP",
-        undirected(np.repeat(np.arange(3), 8) * 9, np.arange(27)[np.arange(27) % 9 > 0], np.arange(4) * 9),
-        None, (), None, np.ones((24, 1)), ("rating",), "regression",
-        places=np.stack([np.repeat(np.arange(3), 8) * 9, np.arange(27)[np.arange(27) % 9 > 0]], axis=1),
-    )  # fmt: skip
+    places = np.stack([np.repeat(np.arange(3), 8) * 9, np.arange(27)[np.arange(27) % 9 > 0]], axis=1)
+    topology = undirected(*places.T, np.arange(4) * 9)
+    many = labelled(topology, np.ones((24, 1)), "r", task="regression", places=places)
     clients = make(Metadata(by="category", clients=2), [many]).clients
     categories = [sorted(set((many.places[client.graphs, 0] // 9).tolist())) for client in clients]
     assert sorted([*categories[0], *categories[1]]) == [0, 1, 2]
     assert [len(each) for each in categories] == [2, 1]
-    with pytest.raises(BadInput, match="4 clients cannot share 3 values"):
+    with refused(match="4 clients cannot share 3 values"):
         make(Metadata(by="category", clients=4), [many])
-    with pytest.raises(BadInput, match="has no such metadata"):
+    with refused(match="has no such metadata"):
         make(Metadata(by="scaffold", clients=2), [many])

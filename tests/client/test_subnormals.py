@@ -37,10 +37,8 @@ def test_subnormal_numbers_become_zero_on_request_only(fedmpi, suite, tmp_path):
     for number, choice in enumerate(["kept", "flushed", "kept"]):  # the setting lasts for its own run
         done = fedmpi("run", suite, "--set", f"subnormals={choice}", "--out", str(number))
         assert done.returncode == 0, done.stderr
-        folders = [
-            tmp_path / str(number) / f"{kernels}-subnormals={choice}" for kernels in ("compiled", "csr")
-        ]
-        counts.append([below_normal(folder) for folder in folders])
+        names = [f"{kernels}-subnormals={choice}" for kernels in ("compiled", "csr")]
+        counts.append([below_normal(tmp_path / str(number) / name) for name in names])
     assert counts[1] == [0, 0]
     assert counts[0] == counts[2] and min(counts[0]) > 0
 

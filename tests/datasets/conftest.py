@@ -1,7 +1,5 @@
 """Small datasets in TU format, and the real ones where a mirror is at hand."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path
@@ -18,45 +16,42 @@ TOY = {
 }
 
 
-def write_folder(folder: Path, parts: dict[str, str]) -> Path:
-    """Write ``FOO_<part>.txt`` for a folder named FOO."""
-    folder.mkdir(parents=True)
-    for part, text in parts.items():
-        (folder / f"{folder.name}_{part}.txt").write_text(text)
-    return folder
-
-
-def write_archive(path: Path, parts: dict[str, str]) -> Path:
-    """Write ``FOO.zip`` as the official archives are laid out."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for part, text in parts.items():
-            archive.writestr(f"{path.stem}/{path.stem}_{part}.txt", text)
-    return path
-
-
 @pytest.fixture(scope="session")
-def mirror() -> Path:
+def mirror(real_data):
     """Folder with ``tudataset/NAME.zip``."""
-    place = os.environ.get("FEDMPI_MIRROR")
-    if not place:
-        pytest.skip("FEDMPI_MIRROR is not set: real datasets not at hand")
-    return Path(place)
+    return Path(os.environ["FEDMPI_MIRROR"])
 
 
 @pytest.fixture
-def toy() -> dict[str, str]:
+def toy():
     """Three graphs; a fresh copy that a test may change."""
     return dict(TOY)
 
 
 @pytest.fixture
-def make_folder(tmp_path: Path):
-    """Return a function that writes parts as the TU folder ``FOO``."""
-    return lambda parts: write_folder(tmp_path / "own" / "FOO", parts)
+def make_folder(tmp_path):
+    """Return a function that writes parts as the TU folder ``FOO``: each in ``FOO_<part>.txt``."""
+
+    def write(parts):
+        folder = tmp_path / "own" / "FOO"
+        folder.mkdir(parents=True)
+        for part, text in parts.items():
+            (folder / f"FOO_{part}.txt").write_text(text)
+        return folder
+
+    return write
 
 
 @pytest.fixture
-def make_archive(tmp_path: Path):
-    """Return a function that writes parts as ``mirror/tudataset/<stem>.zip``."""
-    return lambda stem, parts: write_archive(tmp_path / "mirror" / "tudataset" / f"{stem}.zip", parts)
+def make_archive(tmp_path):
+    """Return a function that writes parts as ``mirror/tudataset/<stem>.zip``, laid out as the official ones."""
+
+    def write(stem, parts):
+        path = tmp_path / "mirror" / "tudataset" / f"{stem}.zip"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for part, text in parts.items():
+                archive.writestr(f"{stem}/{stem}_{part}.txt", text)
+        return path
+
+    return write

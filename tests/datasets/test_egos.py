@@ -1,22 +1,24 @@
 """Ego-networks of a path, a star and real graphs."""
 
+import random
+
 import numpy as np
-import pytest
 
 from fedmpi.datasets.egos import EgoOptions, ego_networks
 from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
 from fedmpi.datasets.networks import undirected
-from fedmpi.datasets.raw import RawGraphs
-from fedmpi.errors import BadInput
+from fedmpi.datasets.source import DataSource
 from fedmpi.heterogeneity.leakage import leakage
-from fedmpi.partition.partition import ClientSplit
+from fedmpi.partition.options import FedGraphNN
+from fedmpi.partition.partition import make
+from tests.making import client, labelled
+from tests.refusals import refused
 
 
 def network(first, second, labels):
     count = len(labels)
     topology = undirected(np.array(first), np.array(second), np.array([0, count]))
-    names = tuple(str(value) for value in range(max(labels) + 1))
-    return RawGraphs("TOY", topology, None, (), None, np.array(labels), names, places=np.arange(count))
+    return labelled(topology, labels, map(str, range(max(labels) + 1)), places=np.arange(count))
 
 
 PATH = network(range(6), range(1, 7), [0, 1, 0, 1, 0, 1, 0])
@@ -24,10 +26,7 @@ PATH = network(range(6), range(1, 7), [0, 1, 0, 1, 0, 1, 0])
 
 def held(egos):
     """Return the nodes of each ego-network, as numbers of the large graph."""
-    return {
-        tuple(egos.node_rows[first:last].tolist())
-        for first, last in zip(egos.topology.graph_ptr[:-1], egos.topology.graph_ptr[1:], strict=True)
-    }
+    return set(map(tuple, held_in_order(egos)))
 
 
 def test_published_ego_networks_hold_every_node_within_two_hops_as_an_example():
@@ -38,9 +37,8 @@ def test_published_ego_networks_hold_every_node_within_two_hops_as_an_example():
     assert np.array_equal(egos.places, np.arange(egos.topology.num_nodes))
     assert np.array_equal(egos.labels, PATH.labels[egos.node_rows])
     # a path of n nodes has n - 1 edges, in both directions
-    assert np.array_equal(
-        np.diff(egos.topology.row_ptr[egos.topology.graph_ptr]), 2 * (np.diff(egos.topology.graph_ptr) - 1)
-    )
+    edges = np.diff(egos.topology.row_ptr[egos.topology.graph_ptr])
+    assert np.array_equal(edges, 2 * (np.diff(egos.topology.graph_ptr) - 1))
 
 
 def test_hops_bound_the_distance():
@@ -75,8 +73,6 @@ def test_as_many_of_each_class_are_drawn_by_label():
 
 
 def test_the_draw_is_that_of_pythons_generator_at_the_seed():
-    import random
-
     egos = ego_networks(PATH, EgoOptions(number=2, hops=1, seed=5))
     centres = random.Random(5).sample(range(7), 2)
     assert held(egos) == {tuple(range(max(0, each - 1), min(7, each + 2))) for each in centres}
@@ -94,21 +90,20 @@ def test_at_most_so_many_neighbours_are_followed():
 
 
 def test_graphs_whose_nodes_have_no_labels_are_refused():
-    plain = RawGraphs("TOY", PATH.topology, None, (), None, np.array([0]), ("0",))
-    with pytest.raises(BadInput, match="no single graph whose nodes have labels"):
+    plain = labelled(PATH.topology, [0], "0")
+    with refused(match="no single graph whose nodes have labels"):
         ego_networks(plain, EgoOptions())
 
 
 def test_nodes_that_are_trained_on_elsewhere_are_counted_as_leaked():
     egos = ego_networks(PATH, EgoOptions(number=7, hops=1))
     order = {members: place for place, members in enumerate(map(tuple, held_in_order(egos)))}
-    nothing = np.zeros(0, np.int64)
 
-    def client(name, train, test):
-        chosen = [np.array([order[each] for each in part], np.int64) for part in (train, test)]
-        return ClientSplit(name, 0, chosen[0], nothing, chosen[1], True)
+    def of(*parts):
+        train, test = ([order[each] for each in part] for part in parts)
+        return client(train, test=test)
 
-    clients = [client("a", [(0, 1, 2)], [(1, 2, 3)]), client("b", [(5, 6)], [(3, 4, 5)])]
+    clients = [of([(0, 1, 2)], [(1, 2, 3)]), of([(5, 6)], [(3, 4, 5)])]
     first, second = leakage(clients, [egos]).clients
     assert first.own.tolist() == [True, True, False]
     assert first.other.tolist() == [False, False, False]
@@ -119,10 +114,6 @@ def test_nodes_that_are_trained_on_elsewhere_are_counted_as_leaked():
 
 def test_most_published_test_nodes_of_citeseer_are_trained_on(real_data):
     """The share is 92 % on the Planetoid graph; the CitationFull graph is larger."""
-    from fedmpi.datasets.source import DataSource
-    from fedmpi.partition.options import FedGraphNN
-    from fedmpi.partition.partition import make
-
     source = DataSource.from_environment()
     source.prepare("CiteSeer")
     egos = ego_networks(source.load("CiteSeer"), EgoOptions())

@@ -1,7 +1,5 @@
 """Molecules from MoleculeNet's tables."""
 
-from __future__ import annotations
-
 import gzip
 import math
 from dataclasses import replace
@@ -13,10 +11,9 @@ from fedmpi.datasets import cache, smiles
 from fedmpi.datasets.atoms import ATOM_COLUMNS, one_hot_atoms, standardised_by_graph
 from fedmpi.datasets.families.moleculenet import MOLECULES
 from fedmpi.datasets.features import build, feature_width
-from fedmpi.datasets.raw import RawGraphs, digest, strata
+from fedmpi.datasets.raw import digest, strata
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import Topology
+from tests.making import labelled, without_edges
 from tests.refusals import refused
 
 ETHANOL, ACETATE, BENZENE = "CCO", "CC(=O)[O-]", "c1ccccc1"
@@ -45,12 +42,8 @@ def small(name, rows):
 def test_atoms_are_eight_numbers_and_bonds_edges_in_both_directions(esol):
     raw = esol((0, BENZENE), (-0.5, ACETATE), (0, ETHANOL), (1, "Cc1ccccc1"))
     assert (raw.attribute_names, raw.task, raw.labels[1].tolist()) == (ATOM_COLUMNS, "regression", [-0.5])
-    expected = [
-        [6, 0, 1, 0, 3, 0.12011, 0, 3],
-        [6, 0, 3, 0, 0, 0.12011, 0, 2],
-        [8, 0, 1, 0, 0, 0.15999, 0, 2],
-        [8, -1, 1, 0, 0, 0.15999, 0, 2],
-    ]
+    carbons = [[6, 0, 1, 0, 3, 0.12011, 0, 3], [6, 0, 3, 0, 0, 0.12011, 0, 2]]
+    expected = [*carbons, [8, 0, 1, 0, 0, 0.15999, 0, 2], [8, -1, 1, 0, 0, 0.15999, 0, 2]]
     np.testing.assert_allclose(raw.node_attributes[6:10], expected, rtol=1e-6)
     part = raw.topology.take(np.array([2, 1]))
     assert part.graph_ptr.tolist() == [0, 3, 7]
@@ -58,11 +51,7 @@ def test_atoms_are_eight_numbers_and_bonds_edges_in_both_directions(esol):
     assert part.columns.tolist() == [1, 0, 2, 1, 4, 3, 5, 6, 4, 4]
     assert raw.edge_attributes[:12].tolist() == [[0, 0, 0, 1, 1, 1]] * 12
     # of atom 1 of the acetate: to the methyl, the oxygen, the charged oxygen
-    assert raw.edge_attributes[13:16].tolist() == [
-        [1, 0, 0, 0, 0, 0],
-        [0, 1, 0, 0, 1, 0],
-        [1, 0, 0, 0, 1, 0],
-    ]
+    assert raw.edge_attributes[13:16].tolist() == [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 1, 0], [1, 0, 0, 0, 1, 0]]
     assert raw.scaffolds.tolist() == [0, 1, 1, 0]  # in the order in which they appear
 
 
@@ -77,7 +66,7 @@ def test_what_is_no_molecule_or_has_no_label_is_named(esol):
 def test_a_missing_column_is_named(tmp_path):
     path = tmp_path / "SAMPL.csv"
     path.write_text("smiles,calc\nC,1\n")
-    with pytest.raises(BadInput, match="no column 'expt': not the MoleculeNet file of FreeSolv"):
+    with refused(match="no column 'expt': not the MoleculeNet file of FreeSolv"):
         smiles.check_table(path, MOLECULES["FreeSolv"])
 
 
@@ -85,7 +74,7 @@ def test_a_file_cut_short_is_named(tmp_path):
     pytest.importorskip("rdkit", reason="the extra molecules is not installed")
     path = tmp_path / "sider.csv.gz"
     path.write_bytes(gzip.compress(b"smiles,a\nC,1\n" * 1000)[:-20])
-    with pytest.raises(BadInput, match="cut short or damaged"):
+    with refused(match="cut short or damaged"):
         smiles.read_molecules(path, MOLECULES["SIDER"])
 
 
@@ -117,7 +106,7 @@ def test_a_set_prepared_from_a_cut_file_does_not_verify(esol, tmp_path):
 
 def test_without_rdkit_one_line_says_so(monkeypatch, esol):
     monkeypatch.setattr(smiles.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r"RDKit, which is missing: pip install 'fedmpi\[molecules\]'"):
+    with refused(match=r"RDKit, which is missing: pip install 'fedmpi\[molecules\]'"):
         esol((1, ETHANOL))
 
 
@@ -144,9 +133,7 @@ def test_features_of_molecules(esol):
 
 def made(labels, task):
     """Return graphs of one node each with these labels."""
-    count = len(labels)
-    topology = Topology(np.arange(count + 1), np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
-    return RawGraphs("X", topology, None, (), None, labels, tuple("ab"[: labels.shape[1]]), task=task)
+    return labelled(without_edges(*[1] * len(labels)), labels, "ab"[: labels.shape[1]], task=task)
 
 
 def test_strata_of_several_labels_put_the_rarest_first_and_those_of_a_number_are_tenths():

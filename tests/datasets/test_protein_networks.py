@@ -1,7 +1,5 @@
 """PPI: made archives and damaged ones; no copy of the real one is at hand."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
@@ -14,7 +12,7 @@ from fedmpi.datasets.source import DataSource
 from tests.refusals import refused
 
 
-def links(*pairs: tuple[int, int]) -> dict[str, object]:
+def links(*pairs):
     return {"directed": False, "links": [{"source": a, "target": b} for a, b in pairs]}
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.datasets.views import view_of
-from fedmpi.errors import BadInput
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 
 
@@ -29,12 +28,6 @@ def test_content_and_options_have_views_of_their_own(raw, tmp_path):
     view_of(raw, DiffusionOptions(alpha=0.3), tmp_path)
     view_of(generate(SyntheticOptions(graphs=11), 0), DiffusionOptions(), tmp_path)
     assert len(list((tmp_path / "diffusion").iterdir())) == 3
-
-
-def test_a_cache_that_cannot_be_written_is_named(raw, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="cannot write the data cache"):
-        view_of(raw, DiffusionOptions(), tmp_path / "file")
 
 
 def test_a_damaged_view_is_computed_anew(raw, tmp_path):

@@ -3,27 +3,24 @@
 import numpy as np
 import torch
 
-from fedmpi.client.training import TRAINING, Trained
 from fedmpi.comm.world import World
 from fedmpi.errors import Interrupted
 from fedmpi.exchange.compression import RESIDUAL, Compression
-from fedmpi.exchange.updates import Updates
 from fedmpi.runs.run import run
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.exchange.compressed import largest
-from tests.mpi.session import Silent, StopsAfter, jobs
+from tests.exchange.exchanged import reported, updates_of
+from tests.mpi.session import Silent, StopsAfter, only
 
 
 def sent(kept, update, lost=()):
     """Return what client 0 sends of an update of four parameters and a statistic, and its reported norm."""
-    rows = np.ones((1, len(TRAINING)))
-    found = Trained({0: np.array([*update, 9], np.float32)}, rows, np.zeros(0, np.uint8), 0, {})
-    updates = Updates(found, {0: 0}, 4, None, lambda client: 1, lost)
+    updates = updates_of([*update, 9], size=4, lost=lost)
     with largest(0.5):
         Compression(None, {0: kept}).alter(0, np.arange(1), updates)
-    return found.deltas[0].tolist(), rows[0, TRAINING.index("delta_norm")]
+    return updates.trained.deltas[0].tolist(), reported(updates, "delta_norm")[0]
 
 
 def test_what_was_left_out_goes_with_the_next_update():
@@ -41,10 +38,8 @@ def test_a_client_whose_update_is_lost_keeps_its_residual():
 
 
 def test_residuals_are_in_checkpoints_and_bytes_in_the_record(tmp_path):
-    plain, whole, stopped, resumed = (
-        next(iter(jobs(tmp_path / name, ["case=sampled"], resume=name == "stopped").values()))
-        for name in ("plain", "whole", "stopped", "stopped")
-    )
+    plain, whole = (only(tmp_path / name, "case=sampled") for name in ("plain", "whole"))
+    stopped, resumed = (only(tmp_path / "stopped", "case=sampled", resume=True) for _ in range(2))
     run(plain, World(), Silent(), StopRequest())
     with largest(0.1):
         run(whole, World(), Silent(), StopRequest())

@@ -7,7 +7,7 @@ import pytest
 
 from fedmpi.case.reductions import DropoutOptions, ExactOptions, Fixed32Options, ScheduledDropout
 from fedmpi.comm.world import World
-from fedmpi.errors import BadInput, TooFewLeft
+from fedmpi.errors import TooFewLeft
 from fedmpi.exchange import masked
 from fedmpi.exchange.aggregation import Buffers, Groups, Plain
 from fedmpi.exchange.dropouts import Dropouts, Step
@@ -17,9 +17,9 @@ from fedmpi.exchange.planning import REQUESTS, Answers
 from fedmpi.runs.run import run
 from fedmpi.runs.signals import StopRequest
 from fedmpi.secure.protocols import SecAgg
-from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
-from tests.mpi.session import Silent, jobs
+from tests.mpi.session import Silent, fields_that_differ, only
+from tests.refusals import refused
 from tests.secure.sums import meter_of
 
 
@@ -52,13 +52,13 @@ def test_a_schedule_comes_before_the_draw():
 
 
 def test_a_client_that_there_is_not_is_refused():
-    with pytest.raises(BadInput, match="there is no client 5 of 5"):
+    with refused(match="there is no client 5 of 5"):
         drawn(clients=5, schedule=(ScheduledDropout(round=1, clients=(5,)),))
 
 
 def finished(root, case, overrides, expected=None):
     """Run a case of the MPI sessions' suite on one rank; return its notes and its record."""
-    (job,) = jobs(root, [f"case={case}", *overrides]).values()
+    job = only(root, f"case={case}", *overrides)
     notes = Silent()
     with pytest.raises(expected) if expected else nullcontext():
         run(job, World(), notes, StopRequest())
@@ -125,12 +125,7 @@ def test_groups_and_samples_of_clients_have_the_sums_of_fixed32(tmp_path, case, 
         overrides = [f"reduction.name={name}", *options, DROPPED, *own]
         _, found[name] = finished(tmp_path / name, case, overrides)
     assert not any(found[name].results["aborted_sums"].any() for name in found)
-    fields = {
-        line.split(":")[0]
-        for line in differences(found["fixed32"].folder, found["secagg"].folder)
-        if not line.startswith("config")
-    }
-    assert fields == unknown
+    assert fields_that_differ(found["fixed32"].folder, found["secagg"].folder) == unknown
 
 
 def test_an_upload_that_is_put_aside_is_missing_from_the_sum_as_one_that_never_came(monkeypatch):
@@ -154,9 +149,7 @@ def test_an_upload_that_is_put_aside_is_missing_from_the_sum_as_one_that_never_c
 
 
 def test_a_group_of_which_no_update_arrived_has_no_mean():
-    deltas = {
-        n: np.array(row, np.float32) for n, row in enumerate([[1, 0, 9], [5, 4, 9], [2, 2, 9], [8, 0, 9]])
-    }
+    deltas = dict(enumerate(np.array([[1, 0, 9], [5, 4, 9], [2, 2, 9], [8, 0, 9]], np.float32)))
     group, hosts, marks = np.array([0, 0, 1, 3]), np.zeros(4, np.int64), np.array([1, 1, 0, 1])
     steps = np.array([Step.UPLOAD, Step.UPLOAD + 1, Step.UPLOAD, Step.UPLOAD + 1])
     collectives, exponent = World().collectives, np.full(4, 5)  # all is less than 2^5

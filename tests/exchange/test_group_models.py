@@ -11,12 +11,12 @@ from fedmpi.exchange.aggregation import Buffers, Plain
 from fedmpi.exchange.group_models import Exchange, RoundPlan
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
-from fedmpi.registry.algorithms import ALGORITHMS
+from tests.algorithms.programs import named
 from tests.exchange.exchanged import exchanged
 
 
-def named(algorithm, clients):
-    return Hooks(ALGORITHMS[algorithm](ALGORITHMS[algorithm].Options(name=algorithm)), clients, Position())
+def hooks_of(algorithm, clients):
+    return Hooks(named(algorithm), clients, Position())
 
 
 def average(group, participants, weights, deltas, models, reduction="exact", algorithm="fedavg", moves=()):
@@ -28,7 +28,7 @@ def average(group, participants, weights, deltas, models, reduction="exact", alg
         exponent[group[client]] = max(exponent[group[client]], mine)
     marks = np.isin(np.arange(len(group)), list(moves)).astype(np.int64)
     plan = RoundPlan(group, exponent, marks, -1, -1, False, False)
-    hooks = named(algorithm, len(group))
+    hooks = hooks_of(algorithm, len(group))
     return exchanged(hooks, plan, participants, weights, deltas, models, moves, reduction)
 
 
@@ -78,7 +78,7 @@ def test_models_of_groups(group, participants, weights, updates, before, more, a
 
 def test_nothing_is_summed_where_all_groups_are_moved():
     collectives, group = World().collectives, np.zeros(2, np.int64)
-    exchange = Exchange(collectives, group, None, named("median", 2), 2, 2, Buffers())
+    exchange = Exchange(collectives, group, None, hooks_of("median", 2), 2, 2, Buffers())
     exchange.models = {0: np.zeros(2, np.float32)}
     plan = RoundPlan(group, group, np.array([1, 0]), -1, -1, False, False)
     exchange.run(plan, np.arange(2), np.ones(2, np.int64), {}, {0: (np.array([1.0, 2.0]), 2)})
@@ -86,16 +86,9 @@ def test_nothing_is_summed_where_all_groups_are_moved():
     assert exchange.survivors == {0: 2}
 
 
-def test_what_moves_a_group_replaces_its_model_where_models_are_averaged():
-    moves = {0: (np.array([2.0, 3.0]), 2)}
-    assert average(
-        [0, 0], [0, 1], [1, 1], deltas([8, 8], [9, 9]), {0: [7, 7]}, algorithm="fedgta", moves=moves
-    ) == {0: [2.0, 3.0]}
-
-
 def test_the_parts_of_a_group_begin_with_its_model():
     collectives, hosts = World().collectives, np.zeros(3, np.int64)
-    exchange = Exchange(collectives, hosts, None, named("fedavg", 3), 2, 2, Buffers())
+    exchange = Exchange(collectives, hosts, None, hooks_of("fedavg", 3), 2, 2, Buffers())
     exchange.models = {0: np.array([1, 2], np.float32)}
     exchange.regroup(np.array([0, 0, 0]), np.array([0, 1, 1]))
     assert exchange.models[1].tolist() == [1.0, 2.0]
@@ -121,7 +114,7 @@ def test_at_a_resume_rank_0_gets_models_of_groups_and_none_of_groups_that_are_ma
     """What FedCCH has is a client's own where its sum was lost, and a secure sum is to hide it."""
     collectives, hosts, group = World().collectives, np.array([0, 1, 1]), np.zeros(3, np.int64)
     plain = Plain(collectives, hosts, REDUCTIONS["exact"](), 2, Buffers())
-    exchange = Exchange(collectives, hosts, plain, named(algorithm, 3), 2, 2, Buffers())
+    exchange = Exchange(collectives, hosts, plain, hooks_of(algorithm, 3), 2, 2, Buffers())
     before = collectives.calls.copy()
     exchange.restore(group, {0: np.ones(2, np.float32)})
     calls = dict(zip(NAMES, (collectives.calls - before).tolist(), strict=True))

@@ -8,7 +8,7 @@ from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import RankFailed
 from fedmpi.exchange.planning import REQUESTS
 from fedmpi.registry.check import build
-from tests.algorithms.programs import hooks_of, round_of
+from tests.algorithms.programs import hooks_of, moves_of, round_of
 
 NONE = reductions.ZERO_EXPONENT
 DELTAS = [[1.0], None, [3.0]]
@@ -60,10 +60,8 @@ def asking(*requests):
 def test_each_request_has_a_plan_and_the_last_plan_has_none():
     decide, got = asking(lambda server: server.means([2, 0]), lambda server: server.rows([2]))
     found = deciding(decide)
-    assert [(REQUESTS[each.request], each.marks.tolist()) for each in found.asked] == [
-        ("weighted means", [1, 0, 1]),
-        ("rows", [0, 0, 1]),
-    ]
+    asked = [(REQUESTS[each.request], each.marks.tolist()) for each in found.asked]
+    assert asked == [("weighted means", [1, 0, 1]), ("rows", [0, 0, 1])]
     assert (found.plan.request, found.plan.marks.tolist()) == (0, [0, 0, 0])
     assert {group: mean.tolist() for group, mean in got[0].items()} == {0: [1.0], 2: [3.0]}
     assert got[1].tolist() == [[3.0]]
@@ -124,10 +122,7 @@ def test_mixed_models_travel_after_the_program_and_are_mixed_by_its_rows():
     found = deciding(decide, decides={"mixes"}, asks=(), group=[0, 1, 2])
     (asked,) = found.asked
     assert (REQUESTS[asked.request], asked.marks.tolist()) == ("rows", [1, 0, 1])
-    assert {group: (step.tolist(), count) for group, (step, count) in found.decided.moves.items()} == {
-        0: ([1.5], 2),
-        2: ([3.0], 2),
-    }
+    assert moves_of(found.decided) == {0: ([1.5], 2), 2: ([3.0], 2)}
     assert found.plan.marks.tolist() == [1, 0, 1]
 
 

@@ -6,7 +6,7 @@ import pytest
 from fedmpi.algorithms.program import Offer, Request
 from fedmpi.errors import RankFailed
 from fedmpi.store.schema import Field
-from tests.algorithms.programs import hooks_of, round_of
+from tests.algorithms.programs import hooks_of, moves_of, round_of
 from tests.refusals import refused
 
 DELTAS = [[1.0, 9.0], [3.0, 9.0], [5.0, 9.0], None, [7.0, 9.0], None]
@@ -98,10 +98,6 @@ def test_each_mistake_of_a_servers_program_is_one_line_that_names_it(program, de
         deciding(program, set(declared.split()) - asks, asks)
 
 
-def moves_of(decided):
-    return {group: (step.tolist(), count) for group, (step, count) in decided.moves.items()}
-
-
 def test_the_first_part_keeps_the_number_and_the_clients_that_sat_out():
     def decide(self, server):
         server.split([[2], [0], [1]])
@@ -177,9 +173,8 @@ def test_what_a_program_changes_in_place_changes_nothing():
         values += 1
 
     age = Field("age", ("round",), "f8", "1", "rounds since", "result")
-    found = round_of(
-        hooks_of(6, decide=decide, fields=lambda self, clients: (age,)), DELTAS, group=[0, 0, 0, 1, 2, 2]
-    )
+    hooks = hooks_of(6, decide=decide, fields=lambda self, clients: (age,))
+    found = round_of(hooks, DELTAS, group=[0, 0, 0, 1, 2, 2])
     assert found.plan.group.tolist() == [0, 0, 0, 1, 2, 2]
     assert found.decided.participants.tolist() == [0, 1, 2, 4]
     assert found.decided.recorded["age"] == 0

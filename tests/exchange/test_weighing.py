@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fedmpi.comm import reductions
-from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hook_checks import Breach
 from tests.algorithms.programs import hooks_of, round_of
@@ -67,14 +66,6 @@ def test_updates_of_zero_leave_the_model_where_it_is():
 def test_nobody_is_weighed_in_a_round_that_diverged():
     plan = plan_of([0, 0, 0], [1.0, np.nan, 1.0], [[1.0, 1.0]] * 3, failed=1)
     assert (plan.failed_client, plan.weights.tolist()) == (1, [0.0, 0.0, 0.0])
-
-
-def test_weights_and_divisors_survive_their_message():
-    plan = plan_of([0, 0, 2], [0.1, 0.2, 0.3], [[1.0, 1.0]] * 3)
-    again = RoundPlan.unpack(plan.pack(), 3)
-    assert again.weights.tolist() == plan.weights.tolist()
-    assert again.divisor.tolist() == plan.divisor.tolist()
-    assert again.group.tolist() == [0, 0, 2]
 
 
 def test_a_weight_keeps_29_bits_so_that_products_are_exact():

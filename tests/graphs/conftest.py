@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedmpi.graphs.packed import GraphSet, Topology
-from tests.graphs.making import clique, packed
+from tests.making import clique, packed
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from torch_geometric.transforms import GDC
 
 from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
-from tests.graphs.making import packed
+from tests.making import packed, receivers
 
 OPTIONS = {
     "ppr": {"alpha": 0.2},
@@ -24,14 +24,13 @@ def dense(view, graph):
     part = view.take(np.array([graph]))
     size = part.topology.num_nodes
     matrix = np.zeros((size, size))
-    matrix[part.topology.columns, np.repeat(np.arange(size), np.diff(part.topology.row_ptr))] = part.weights
+    matrix[part.topology.columns, receivers(part.topology)] = part.weights
     return matrix
 
 
 def by_torch_geometric(topology, graph, o):
     part = topology.take(np.array([graph]))
-    receivers = np.repeat(np.arange(part.num_nodes), np.diff(part.row_ptr))
-    edges = torch.from_numpy(np.stack([part.columns, receivers]))
+    edges = torch.from_numpy(np.stack([part.columns, receivers(part)]))
     sparsify = {
         "threshold": {"method": "threshold", "eps": o.eps},
         "topk": {"method": "topk", "k": o.k, "dim": 0},

@@ -3,7 +3,7 @@ import pytest
 
 from fedmpi.graphs import encodings
 from fedmpi.graphs.encodings import structure_encoding
-from tests.graphs.making import packed
+from tests.making import packed
 
 PATH = (3, [(0, 1), (1, 2)])
 TRIANGLE = (3, [(0, 1), (1, 2), (0, 2)])

@@ -1,7 +1,5 @@
 """Dot products of pairs and products by rows: what torch gives, and its gradient."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

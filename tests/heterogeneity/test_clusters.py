@@ -1,7 +1,5 @@
 """Heterogeneity between clients and within clusters, and agreement with domains."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -36,9 +34,8 @@ class Holder:
 @pytest.fixture
 def three():
     """Clients with the distributions LL, R and LR, and one graph without edges."""
-    return pair_table(
-        [np.array([LEFT, LEFT, NONE]), np.array([RIGHT]), np.array([LEFT, RIGHT])], DIVERGENCE, seed=0
-    )
+    held = map(np.array, ([LEFT, LEFT, NONE], [RIGHT], [LEFT, RIGHT]))
+    return pair_table([*held], DIVERGENCE, seed=0)
 
 
 def test_pairs_of_two_clients_and_of_one(three):
@@ -125,11 +122,7 @@ def test_clients_of_two_datasets(packed, labelled):
 
 def test_every_known_dataset_has_a_domain():
     assert set(DOMAINS) == set(KNOWN)
-    assert (DOMAINS["NCI1"], DOMAINS["DD"], DOMAINS["COLLAB"]) == (
-        "molecules",
-        "proteins",
-        "social networks",
-    )
+    assert (DOMAINS["NCI1"], DOMAINS["DD"], DOMAINS["COLLAB"]) == ("molecules", "proteins", "social networks")
 
 
 def test_agreement_needs_two_known_domains():
@@ -152,10 +145,8 @@ def test_agreement_is_1_for_the_domains_and_0_by_chance():
 def test_before_clustering_it_is_the_heterogeneity_of_the_dataset(packed, labelled):
     raw = labelled(packed(EDGE, PATH, TRIANGLE, DOT, PATH), [0, 1, 0, 0, 1, 0, 0, 1, 0, 1, 1, 0])
     held = [Holder(0, np.array([4, 0])), Holder(0, np.array([1, 2, 3]))]
-    tables, whole = (
-        client_tables(held, [raw], WalkOptions(walks=40)),
-        heterogeneity([raw], WalkOptions(walks=40)),
-    )
+    walks = WalkOptions(walks=40)
+    tables, whole = client_tables(held, [raw], walks), heterogeneity([raw], walks)
     together = np.zeros(2, int)
     assert within(tables.structure, together).mean == pytest.approx(whole.structure.mean)
     assert within(tables.features, together).mean == pytest.approx(whole.features.mean)

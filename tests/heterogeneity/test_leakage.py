@@ -1,7 +1,5 @@
 """Twins of test graphs in training sets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Anonymous walks: patterns, the bound, and sampled distributions against exact enumeration."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -7,24 +7,19 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import Shape
-from tests.graphs.making import clique, packed
+from tests.making import assert_close, clique, flat, generated, packed
 
 STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
 
 
 @pytest.fixture(scope="session")
 def labelled():
-    return build_features(generate(SyntheticOptions(graphs=30), 1), np.arange(30), "original")
+    return generated(0, 30)
 
 
 @pytest.fixture(scope="session")
@@ -65,8 +60,7 @@ def compiled(options, graphs, scratch=None):
     """Return a model for these graphs and its compiled network."""
     classes = int(graphs.labels.max()) + 1
     bonds = 0 if graphs.edges is None else graphs.edges.shape[1]
-    model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], classes, bonds)))
-    model.parameters.copy_(model.initialise(seed=5, owner=1))
+    model = flat(options, graphs.feature_rows.shape[1], classes, bonds, (5, 1))
     return model, fast_network(options, model, scratch or Scratch())
 
 
@@ -82,17 +76,16 @@ def equals_reference():
         loss, gradient, logits, after = reference(model, graphs)
         model.parameters.copy_(before)
         outcome = fast.step(batch, STREAMS)
-        assert np.abs(model.parameters.numpy() - after).max() <= tolerance * np.abs(after).max()
+        assert_close(model.parameters, after, tolerance)
         assert outcome.mean_loss == pytest.approx(loss, rel=tolerance)
-        assert np.abs(model.gradient.numpy() - gradient).max() <= tolerance * np.abs(gradient).max()
+        assert_close(model.gradient, gradient, tolerance)
         whole = np.abs(gradient).max()
         for slot in model.slots:
             found, expected = (each[slot.start : slot.stop] for each in (model.gradient.numpy(), gradient))
             most = np.abs(expected).max()
             if most > 1e-5 * whole:  # before batch normalisation a bias has nothing but rounding
                 assert np.abs(found - expected).max() <= 10 * tolerance * max(most, whole / 50), slot.name
-        found = fast.logits(fast.levels(graphs))
-        assert np.abs(found - logits).max() <= tolerance * np.abs(logits).max()
+        assert_close(fast.logits(fast.levels(graphs)), logits, tolerance)
         right = fast.evaluate(fast.levels(graphs), graphs.labels)
         assert np.array_equal(right.hits, logits.argmax(axis=1) == graphs.labels)
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.refinement.levels import levels
 from fedmpi.graphs.refinement.quotient import quotient
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import MODELS, FedStarOptions, GinOptions, Shape
+from fedmpi.models.options import MODELS, FedStarOptions, GinOptions
 from tests.kernels.conftest import STREAMS, compiled
+from tests.making import clique, flat, packed
 
 
 def alike(topology, width):
@@ -23,12 +22,12 @@ def alike(topology, width):
     return GraphSet(topology, features, nodes, np.zeros(topology.num_graphs, int))
 
 
-PAIRS = alike(Topology(np.array([0, 2, 4]), np.arange(5), np.array([1, 0, 3, 2])), 1)
-TRIANGLE = alike(Topology(np.array([0, 3]), np.array([0, 2, 4, 6]), np.array([1, 2, 0, 2, 0, 1])), 2)
+PAIRS = alike(packed(clique(2), clique(2)), 1)
+TRIANGLE = alike(packed(clique(3)), 2)
 
 
 def network(options, width, bonds=0):
-    return fast_network(options, FlatModel(build(options, Shape(width, 2, bonds))), Scratch())
+    return fast_network(options, flat(options, width, bonds=bonds), Scratch())
 
 
 def test_a_step_of_gin_and_an_evaluation():
@@ -46,9 +45,7 @@ def test_a_step_of_gin_and_an_evaluation():
     [("batch", 0, 10), ("graph", 4, 10), ("layer", 2, 6), ("batch+graph", 4, 20)],
 )
 def test_norms(cliques, norm, evaluation, training):
-    plain, normed = (
-        compiled(options, cliques)[1] for options in (GinOptions(layers=2), GinOptions(layers=2, norm=norm))
-    )
+    plain, normed = (compiled(GinOptions(layers=2, norm=each), cliques)[1] for each in ("none", norm))
     whole, seen = quotient(cliques), normed.levels(cliques)
     assert normed.step_flops(whole) - plain.step_flops(whole) == 2 * training * whole.num_rows * 64
     rows = sum(matrix.num_rows for matrix in seen.layers)
@@ -109,8 +106,7 @@ def test_an_evaluation(kind, products, sums):
 
 
 def test_kinds_of_edges():
-    pair = Topology(np.array([0, 2]), np.arange(3), np.array([1, 0]))
-    graphs = GraphSet(pair, np.ones((1, 1), np.float32), np.zeros(2, int), np.zeros(1, int))
+    graphs = alike(packed(clique(2)), 1)
     bonded = replace(graphs, edges=np.array([[1, 0], [0, 1]], np.uint8))
     counts = []
     for each, width in ((graphs, 0), (bonded, 2)):

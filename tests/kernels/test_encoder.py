@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import batch_norm
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
@@ -16,9 +15,8 @@ from fedmpi.graphs.refinement.colours import ColouredGraphs
 from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinEncoderOptions, Shape
+from fedmpi.models.options import GinEncoderOptions
+from tests.making import assert_close, flat, receivers
 
 
 def with_lonely_graphs(graphs):
@@ -35,21 +33,12 @@ def with_lonely_graphs(graphs):
 
 
 @pytest.fixture(scope="module")
-def kinds():
-    raw = generate(SyntheticOptions(graphs=30), 1)
-    labelled = with_lonely_graphs(build_features(raw, np.arange(30), "original"))
+def kinds(labelled):
+    labelled = with_lonely_graphs(labelled)
     nodes = labelled.topology.num_nodes
     rows = np.random.default_rng(3).standard_normal((nodes, 5)).astype(np.float32)
-    return {
-        "labelled": labelled,
-        "attributed": replace(labelled, feature_rows=rows, node_row=np.arange(nodes)),
-    }
-
-
-def flat(options, graphs):
-    model = FlatModel(build(options, Shape(graphs.feature_rows.shape[1], 2)))
-    model.parameters.copy_(model.initialise(seed=1, owner=0))
-    return model
+    attributed = replace(labelled, feature_rows=rows, node_row=np.arange(nodes))
+    return {"labelled": labelled, "attributed": attributed}
 
 
 def upstream(shape, number):
@@ -69,18 +58,18 @@ class InDouble:
 
     def __init__(self, model, graphs, view, with_nodes):
         topology = graphs.topology if view is None else view.topology
-        rows = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
         matrix = torch.eye(topology.num_nodes, dtype=torch.float64)
-        matrix[rows, topology.columns] += 1.0 if view is None else torch.from_numpy(view.weights).double()
+        matrix[receivers(topology), topology.columns] += (
+            1.0 if view is None else torch.from_numpy(view.weights).double()
+        )
         owner = np.repeat(np.arange(graphs.num_graphs), np.diff(graphs.topology.graph_ptr))
         module = copy.deepcopy(model.module).double()
         x, outputs = torch.from_numpy(graphs.features).double(), []
         for layer in module.conv:
             x = torch.relu(layer.second(torch.relu(layer.first(matrix @ x))))
             norm = layer.norm
-            x = torch.nn.functional.batch_norm(
-                x, norm.running_mean, norm.running_var, norm.weight, norm.bias, True, 0.1, norm.eps
-            )
+            running = norm.running_mean, norm.running_var
+            x = batch_norm(x, *running, norm.weight, norm.bias, True, 0.1, norm.eps)
             outputs.append(x)
         nodes = torch.cat(outputs, 1)
         pooled = torch.zeros(graphs.num_graphs, nodes.shape[1], dtype=torch.float64)
@@ -100,17 +89,9 @@ def compiled(model, rows, with_nodes):
     return found.nodes.detach().numpy()[rows.node_classes.class_of_node], found.graphs.detach().numpy()
 
 
-def assert_close(found, expected, tolerance=1e-5, scale=None):
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max() <= tolerance * (scale or np.abs(expected).max())
-
-
 OPTIONS = {
-    3: {},
-    2: {"hidden": 20, "layers": 2},
-    1: {"hidden": 3, "layers": 1},
-    4: {"hidden": 64, "layers": 4},
-}
+    3: {}, 2: {"hidden": 20, "layers": 2}, 1: {"hidden": 3, "layers": 1}, 4: {"hidden": 64, "layers": 4},
+}  # fmt: skip
 
 
 @pytest.fixture(params=["labelled", "attributed"])
@@ -126,7 +107,7 @@ def view(graphs, request):
 @pytest.mark.parametrize("layers", OPTIONS)
 @pytest.mark.parametrize("with_nodes", [False, True])
 def test_equals_its_definition_in_double_precision(graphs, view, with_nodes, layers):
-    model = flat(GinEncoderOptions(**OPTIONS[layers]), graphs)
+    model = flat(GinEncoderOptions(**OPTIONS[layers]), graphs.feature_rows.shape[1], start=(1, 0))
     expected = InDouble(model, graphs, view, with_nodes)
     rows = ColouredGraphs(graphs, view, layers, by_node=True).take(None)
     nodes, pooled = compiled(model, rows, with_nodes)
@@ -142,7 +123,7 @@ def test_equals_its_definition_in_double_precision(graphs, view, with_nodes, lay
 
 
 def test_in_evaluation_it_uses_the_running_statistics(graphs, view):
-    model = flat(GinEncoderOptions(), graphs)
+    model = flat(GinEncoderOptions(), graphs.feature_rows.shape[1], start=(1, 0))
     batch = Batch.of(graphs)
     batch = batch if view is None else WeightedBatch.view_of(batch, view)
     model.module.encode(batch, training=True)
@@ -160,11 +141,9 @@ def test_a_batch_taken_from_more_graphs_is_the_same_as_alone(graphs, view):
     chosen = np.array([7, 4, 30, 5, 0])
     alone = None if view is None else view.take(chosen)
     found = []
-    for rows in (
-        ColouredGraphs(graphs, view, 3, by_node=True).take(chosen),
-        ColouredGraphs(graphs.take(chosen), alone, 3, by_node=True).take(None),
-    ):
-        model = flat(GinEncoderOptions(), graphs)
+    taken = ColouredGraphs(graphs, view, 3, by_node=True).take(chosen)
+    for rows in (taken, ColouredGraphs(graphs.take(chosen), alone, 3, by_node=True).take(None)):
+        model = flat(GinEncoderOptions(), graphs.feature_rows.shape[1], start=(1, 0))
         found.append((*compiled(model, rows, True), model.gradient.numpy().copy()))
     for first, second in zip(*found, strict=True):
         assert_close(first, second)
@@ -173,7 +152,7 @@ def test_a_batch_taken_from_more_graphs_is_the_same_as_alone(graphs, view):
 def test_two_views_before_one_backward_pass(kinds):
     graphs = kinds["labelled"]
     view = diffuse(graphs.topology, DiffusionOptions())
-    model = flat(GinEncoderOptions(hidden=20), graphs)
+    model = flat(GinEncoderOptions(hidden=20), graphs.feature_rows.shape[1], start=(1, 0))
     fast = FastEncoder(GinEncoderOptions(hidden=20), model, (Scratch(), Scratch()))
     views = [ColouredGraphs(graphs, each, 3, by_node=False).take(None) for each in (None, view)]
 
@@ -189,10 +168,9 @@ def test_clients_of_other_sizes_leave_no_trace_in_the_scratch(kinds):
     scratch, found = (Scratch(), Scratch()), []
     for kind, hidden in (("labelled", 20), ("attributed", 32), ("labelled", 20)):
         graphs, options = kinds[kind], GinEncoderOptions(hidden=hidden)
-        model = flat(options, graphs)
+        model = flat(options, graphs.feature_rows.shape[1], start=(1, 0))
         rows = ColouredGraphs(graphs, None, 3, by_node=False).take(None)
         vectors = FastEncoder(options, model, scratch).encode(rows, training=True).graphs
         vectors.square().sum().backward()
         found.append((vectors.detach().numpy(), model.gradient.numpy().copy()))
-    assert np.array_equal(found[0][0], found[2][0])
-    assert np.array_equal(found[0][1], found[2][1])
+    assert all(map(np.array_equal, found[0], found[2]))

@@ -7,18 +7,14 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.grouped_gin import GroupedGin, _Linear, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinOptions, Shape
+from fedmpi.models.options import GinOptions
 from fedmpi.seeds import Purpose, keep_bits, key
-from tests.graphs.making import thinned
+from tests.making import assert_close, flat, generated, receivers, thinned, without_edges
 
 
 def batch_of(parts, who=None, *, rounded=False):
@@ -29,7 +25,7 @@ def batch_of(parts, who=None, *, rounded=False):
 
 def check(options, parts, rows, batch, streams):
     """Compare losses and gradients of a batch with those of each client's part alone, which is on its row."""
-    model = FlatModel(build(options, Shape(parts[0].feature_rows.shape[1], 2)))
+    model = flat(options, parts[0].feature_rows.shape[1])
     leaf = torch.stack([model.initialise(4, row) for row in rows]).requires_grad_()
     keys = torch.tensor([each.keys(options.layers + 1) for each in streams if each]) if any(streams) else None
     nats = losses(GroupedGin(options, model.slots, model.length).logits(leaf, batch, keys), batch)
@@ -41,15 +37,13 @@ def check(options, parts, rows, batch, streams):
         loss = cross_entropy(model.module(alone, streams[row], "reference"), alone.labels)
         loss.backward()
         assert nats[row, : part.num_graphs].mean().item() == pytest.approx(loss.item(), rel=1e-5)
-        scale = model.gradient.abs().max()
-        assert (leaf.grad[row] - model.gradient).abs().max() <= 1e-5 * scale
+        assert_close(leaf.grad[row], model.gradient)
 
 
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("dropout", [0.0, 0.3, 0.5])
 def test_equals_each_client_by_torch_geometric(dropout, rounded):
-    raw = generate(SyntheticOptions(graphs=40), 1)
-    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 20), (20, 22), (25, 40))]
+    parts = [generated(*span) for span in ((0, 20), (20, 22), (25, 40))]
     batch = batch_of(parts, rounded=rounded)
     assert rounded == (batch.sizes.nodes % 8 == batch.sizes.graphs % 8 == batch.sizes.members % 8 == 0)
     check(GinOptions(dropout=dropout), parts, range(3), batch, [DropoutStreams(1, n, 3, 0) for n in range(3)])
@@ -57,8 +51,7 @@ def test_equals_each_client_by_torch_geometric(dropout, rounded):
 
 @pytest.mark.parametrize("rounded", [False, True])
 def test_some_graphs_of_some_clients_one_way_edges(rounded):
-    raw = generate(SyntheticOptions(graphs=30), 2)
-    parts = [build_features(raw, np.arange(*span), "original") for span in ((0, 9), (9, 12), (12, 30))]
+    parts = [generated(*span, domain=2) for span in ((0, 9), (9, 12), (12, 30))]
     parts = [replace(part, topology=one_way(part.topology)) for part in parts]
     graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
     chosen = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
@@ -71,8 +64,7 @@ def test_some_graphs_of_some_clients_one_way_edges(rounded):
 
 def one_way(topology):
     """Keep the edges from lower to higher node numbers only."""
-    receivers = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
-    return thinned(topology, topology.columns < receivers)
+    return thinned(topology, topology.columns < receivers(topology))
 
 
 def test_a_weight_gradient_in_pieces_is_that_of_the_whole():
@@ -88,9 +80,8 @@ def test_a_weight_gradient_in_pieces_is_that_of_the_whole():
 
 
 def test_graphs_without_nodes():
-    empty = Topology(np.zeros(3, int), np.zeros(1, int), np.zeros(0, int))
-    part = GraphSet(empty, np.zeros((0, 3), np.float32), np.zeros(0, int), np.array([0, 1]))
-    model = FlatModel(build(GinOptions(), Shape(3, 2)))
+    part = GraphSet(without_edges(0, 0), np.zeros((0, 3), np.float32), np.zeros(0, int), np.array([0, 1]))
+    model = flat(GinOptions())
     gin = GroupedGin(GinOptions(), model.slots, model.length)
     row = model.initialise(4, 0)
     logits = gin.logits(row[None], batch_of([part]), None)

@@ -14,6 +14,7 @@ from fedmpi.models.options import GinEncoderOptions, Shape
 from fedmpi.objectives import contrast
 from fedmpi.objectives.contrast import jensen_shannon
 from fedmpi.objectives.unsupervised import InfoGraphNetwork
+from tests.making import assert_close
 
 SIZES = np.array([3, 1, 40, 7, 100])
 CLASS_OF_NODE = np.random.default_rng(1).integers(0, 90, SIZES.sum())
@@ -22,10 +23,6 @@ CLASS_OF_NODE = np.random.default_rng(1).integers(0, 90, SIZES.sum())
 def vectors(count, width, scale, number):
     values = np.random.default_rng(number).standard_normal((count, width)) * scale
     return torch.from_numpy(values.astype(np.float32)).requires_grad_()
-
-
-def assert_close(found, expected):
-    assert (found.double() - expected).abs().max() <= 1e-5 * expected.abs().max()
 
 
 def test_exponential_and_logarithm():
@@ -94,4 +91,4 @@ def test_head(hidden):
         (out * upstream).sum().backward()
         found.append((out.detach(), x.grad, model.gradient.clone()))
     for expected, ours in zip(*found, strict=True):
-        assert_close(ours, expected.double())
+        assert_close(ours, expected)

@@ -1,7 +1,5 @@
 """The compiled molecule models equal torch's, dropout on, within 1e-5; an epoch is its steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -13,17 +11,16 @@ from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import FedGraphNNGatOptions, FedGraphNNGcnOptions, FedGraphNNSageOptions, Shape
+from fedmpi.models.options import MODELS, Shape
+from tests.making import assert_close, flat
 from tests.tasks.making import make_task
 
-KINDS = {"gcn": FedGraphNNGcnOptions, "sage": FedGraphNNSageOptions, "gat": FedGraphNNGatOptions}
+KINDS = {name: MODELS[f"fedgraphnn/{name}"] for name in ("gcn", "sage", "gat")}
 TASK_NAMES = ("multi-task", "regression", "classification")
 STREAMS = DropoutStreams(seed=1, client=2, round=3, step=0)
 
 
-def graph_set(labels: np.ndarray, width: int = 8) -> GraphSet:
+def graph_set(labels, width=8):
     """Return random trees with a few more edges, the first a single node, one per row of labels."""
     rng = np.random.default_rng(7)
     sizes = np.concatenate([[1], rng.integers(2, 40, len(labels) - 1)])
@@ -41,7 +38,7 @@ def graph_set(labels: np.ndarray, width: int = 8) -> GraphSet:
     return GraphSet(topology, rows, np.arange(len(rows)), labels)
 
 
-def labels_for(task: str, graphs: int, width: int = 5) -> np.ndarray:
+def labels_for(task, graphs, width=5):
     rng = np.random.default_rng(3)
     if task == "classification":
         return rng.integers(0, width, graphs)
@@ -53,27 +50,18 @@ def labels_for(task: str, graphs: int, width: int = 5) -> np.ndarray:
     return values
 
 
-def both(kind: str, task: str = "multi-task", graphs: int = 12, held_out=range(3, 9), **settings):
+def both(kind, task="multi-task", graphs=12, held_out=range(3, 9), **settings):
     """Return the passes of both kernels on the same data, each with its model."""
     labels = labels_for(task, graphs)
     options, shape = KINDS[kind](**settings), Shape(8, 5)
     predicted = make_task(task, labels, targets="standardised" if task == "regression" else "raw")
     everything, flops = graph_set(labels), options.flops(shape)
     kept_back = everything.take(np.array(held_out, np.int64))
-    models = [FlatModel(build(options, shape)) for _ in range(2)]
-    for model in models:
-        model.parameters.copy_(model.initialise(5, 1))
+    models = [flat(options, 8, 5, start=(5, 1)) for _ in range(2)]
     fast = FastMolecules(options, models[0], TARGETS[task])
     compiled = MoleculePasses(everything, kept_back, fast, flops, predicted)
-    return (compiled, models[0]), (
-        TorchPasses(everything, kept_back, models[1], "csr", flops, predicted),
-        models[1],
-    )
-
-
-def assert_close(found, expected, tolerance=1e-5):
-    found, expected = np.asarray(found, float), np.asarray(expected, float)
-    assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+    plain = TorchPasses(everything, kept_back, models[1], "csr", flops, predicted)
+    return (compiled, models[0]), (plain, models[1])
 
 
 def assert_same_outcome(found, expected):
@@ -140,12 +128,6 @@ def test_evaluation_and_embedding_equal_torchs(kind, task):
     assert_close(fast.embed().rows, plain.embed().rows)
 
 
-def steps_of_torch(passes, model, batches, optimizer, state):
-    for number, batch in enumerate(batches):
-        passes.step(passes.batch(batch), DropoutStreams(1, 2, 3, number))
-        descend(optimizer, state, model.parameters, model.gradient)
-
-
 @pytest.mark.parametrize(
     "optimizer",
     [
@@ -156,28 +138,10 @@ def steps_of_torch(passes, model, batches, optimizer, state):
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_epoch_is_its_steps(kind, optimizer):
-    """Against torch's steps; Adam divides by roots of small numbers, which enlarges what rounding makes."""
-    (fast, model), (plain, reference) = both(kind, hidden=20)
-    batches = [np.array([number]) for number in (3, 1, 4, 0, 5)] + [np.array([2, 6])]
-    streams = [DropoutStreams(1, 2, 3, number) for number in range(len(batches))]
-    states = [AdamState(model.trained) for _ in range(2)]
-    for _ in range(2):
-        found = fast.epoch(batches, streams, optimizer, states[0])
-        steps_of_torch(plain, reference, batches, optimizer, states[1])
-    assert found.steps == len(batches)
-    assert states[0].steps == (0 if isinstance(optimizer, SgdOptions) else 12)
-    assert_close(model.parameters, reference.parameters, 1e-3)
-    assert_close(model.gradient, reference.gradient, 1e-3)
-    assert_close(states[0].mean, states[1].mean, 1e-3) if states[1].steps else None
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_epoch_has_the_bits_of_its_single_steps(kind):
+def test_an_epoch_has_the_bits_of_its_single_steps(kind, optimizer):
     """So an algorithm that changes gradients on the way, which takes single steps, does nothing else."""
     (fast, model), _ = both(kind, hidden=20)
     (other, stepped), _ = both(kind, hidden=20)
-    optimizer = AdamOptions(lr=1e-3)
     states = [AdamState(model.trained) for _ in range(2)]
     batches = [np.array([number]) for number in (3, 1, 4, 0, 5)] + [np.array([2, 6])]
     streams = [DropoutStreams(1, 2, 3, number) for number in range(len(batches))]
@@ -185,6 +149,7 @@ def test_an_epoch_has_the_bits_of_its_single_steps(kind):
     for batch, stream in zip(batches, streams, strict=True):
         other.step(batch, stream)
         descend(optimizer, states[1], stepped.parameters, stepped.gradient)
+    assert states[0].steps == (0 if isinstance(optimizer, SgdOptions) else len(batches))
     assert torch.equal(model.parameters, stepped.parameters)
     assert torch.equal(states[0].square, states[1].square)
 

@@ -6,9 +6,8 @@ from fedmpi.kernels.structure_loops import gather
 
 
 def test_tanh_is_within_five_units_in_the_last_place_and_keeps_nan():
-    x = np.concatenate(
-        [np.linspace(-12, 12, 100_001), np.logspace(-30, 1, 4_999), [np.inf, -np.inf, np.nan, 0]]
-    )
+    odd = [np.inf, -np.inf, np.nan, 0]
+    x = np.concatenate([np.linspace(-12, 12, 100_001), np.logspace(-30, 1, 4_999), odd])
     x = np.resize(x, (6563, 16)).astype(np.float32)
     rows = np.arange(len(x) + 1, dtype=np.int32)
     ones, bias = np.ones(len(x), np.float32), np.zeros(16, np.float32)

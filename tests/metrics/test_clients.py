@@ -6,10 +6,7 @@ import pytest
 from fedmpi.metrics import clients
 
 
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [(1, 1.0), (10, 1.0), (11, 1.5), (20, 1.5), (21, 2.0)],
-)
+@pytest.mark.parametrize(("count", "expected"), [(1, 1.0), (10, 1.0), (11, 1.5), (20, 1.5), (21, 2.0)])
 def test_lowest_decile_is_the_mean_of_the_worst_tenth_rounded_up(count, expected):
     assert clients.lowest_decile(np.arange(count, 0, -1.0)) == expected
 

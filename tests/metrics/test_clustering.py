@@ -57,8 +57,6 @@ def test_unit_vectors_have_norm_1_and_zeros_stay():
     assert np.allclose(unit(np.array([[3, 4], [0, 0]], np.float32)), [[0.6, 0.8], [0, 0]])
 
 
-@pytest.mark.parametrize(
-    ("counts", "able"), [([5, 5], True), ([50, 4], False), ([50], False), ([5, 1, 5], True)]
-)
+@pytest.mark.parametrize("counts, able", [([5, 5], True), ([50, 4], False), ([50], False), ([5, 1, 5], True)])
 def test_a_probe_needs_two_classes_with_a_graph_in_every_fold(counts, able):
     assert can_probe(np.repeat(np.arange(len(counts)), counts)) is able

@@ -1,7 +1,5 @@
 """Orders of rated items: as scikit-learn has them, and with ties."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

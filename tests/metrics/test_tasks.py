@@ -1,7 +1,5 @@
 """Scores of tasks with missing labels and of regression."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,21 +1,23 @@
-import numpy as np
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.encodings import structure_encoding
+from tests.making import generated
 
 
-def graphs_of(count):
-    """Return the first graphs of a generated dataset."""
-    return build_features(generate(SyntheticOptions(graphs=count), 1), np.arange(count), "original")
+def batch_of(count):
+    """Return a batch of the first graphs of a generated domain, with the encoding that FedStar reads."""
+    graphs = generated(0, count)
+    return Batch.of(replace(graphs, structure=structure_encoding(graphs.topology, 16, 16)))
 
 
 @pytest.fixture(scope="session")
 def batch():
-    return Batch.of(graphs_of(24))
+    return batch_of(24)
 
 
 def step(model, batch, streams, kernels="csr"):

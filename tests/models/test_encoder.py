@@ -7,16 +7,10 @@ from torch_geometric.nn import GCNConv, GINConv, global_add_pool
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.diffusion import DiffusionOptions, diffuse, normalised
 from fedmpi.graphs.weighted import WeightedBatch
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinEncoderOptions, MvgrlEncoderOptions, Shape
-from tests.models.conftest import graphs_of
+from fedmpi.models.options import GinEncoderOptions, MvgrlEncoderOptions
+from tests.making import flat, generated
 
-
-def flat(options, batch):
-    model = FlatModel(build(options, Shape(batch.x.shape[1], 2)))
-    model.parameters.copy_(model.initialise(seed=1, owner=0))
-    return model
+UNREGISTERED = MvgrlEncoderOptions(hidden=8, layers=2, register_layers=False)
 
 
 def everything(name):
@@ -24,7 +18,7 @@ def everything(name):
 
 
 def test_gin_encoder_is_torch_geometrics_gin_with_relu_then_batchnorm(batch):
-    module = flat(GinEncoderOptions(hidden=8, layers=3), batch).module
+    module = flat(GinEncoderOptions(hidden=8, layers=3), batch.x.shape[1], start=(1, 0)).module
     x, outputs = batch.x, []
     for layer in module.conv:
         mlp = torch.nn.Sequential(layer.first, torch.nn.ReLU(), layer.second)
@@ -53,14 +47,14 @@ def test_on_a_weighted_view_neighbours_count_by_their_weight(batch):
 
 
 def test_weights_start_by_xaviers_rule_and_biases_at_zero(batch):
-    layer = flat(GinEncoderOptions(hidden=200, layers=2), batch).module.conv[1]
+    layer = flat(GinEncoderOptions(hidden=200, layers=2), batch.x.shape[1], start=(1, 0)).module.conv[1]
     bound = (6 / 400) ** 0.5
     assert 0.98 * bound < layer.first.weight.abs().max() <= bound
     assert not layer.first.bias.any() and not layer.second.bias.any()
 
 
 def test_training_moves_the_running_statistics_and_evaluation_uses_them(batch):
-    model = flat(GinEncoderOptions(hidden=8, layers=2), batch)
+    model = flat(GinEncoderOptions(hidden=8, layers=2), batch.x.shape[1], start=(1, 0))
     before = model.parameters.clone()
     alone = model.module.encode(batch, training=False).graphs
     assert torch.equal(model.parameters, before)
@@ -71,15 +65,15 @@ def test_training_moves_the_running_statistics_and_evaluation_uses_them(batch):
 
 
 def test_the_running_statistics_leave_with_the_parameters(batch):
-    model = flat(GinEncoderOptions(hidden=8, layers=2), batch)
+    model = flat(GinEncoderOptions(hidden=8, layers=2), batch.x.shape[1], start=(1, 0))
     shared = model.shared(everything)
     assert shared.size - shared.trained == 2 * 2 * 8
 
 
 def test_in_evaluation_a_graphs_vector_does_not_depend_on_the_others():
-    graphs = graphs_of(12)
+    graphs = generated(0, 12)
     whole, alone = Batch.of(graphs), Batch.of(graphs.take(np.array([7])))
-    module = flat(GinEncoderOptions(hidden=8, layers=2), whole).module
+    module = flat(GinEncoderOptions(hidden=8, layers=2), whole.x.shape[1], start=(1, 0)).module
     module.encode(whole, training=True)
     vectors = [module.encode(each, training=False).graphs for each in (whole, alone)]
     assert torch.allclose(vectors[0][7], vectors[1][0], rtol=1e-5, atol=1e-5)
@@ -91,7 +85,7 @@ def pair_of(batch):
 
 
 def test_mvgrls_first_encoder_is_torch_geometrics_gcn(batch):
-    module = flat(MvgrlEncoderOptions(hidden=8, layers=2), batch).module
+    module = flat(MvgrlEncoderOptions(hidden=8, layers=2), batch.x.shape[1], start=(1, 0)).module
     x, sums = batch.x, []
     for layer in module.conv[0]:
         convolution = GCNConv(x.shape[1], 8)
@@ -105,15 +99,15 @@ def test_mvgrls_first_encoder_is_torch_geometrics_gcn(batch):
 
 def test_mvgrl_without_registered_layers_trains_its_heads_only(batch):
     heads = 4 * (8 * 8 + 8) + (2 * (16 * 8 + 8) + 2 * (8 * 8 + 8)) + 6
-    model = flat(MvgrlEncoderOptions(hidden=8, layers=2, register_layers=False), batch)
+    model = flat(UNREGISTERED, batch.x.shape[1], start=(1, 0))
     assert model.num_parameters == heads
     assert model.shared(everything).size == heads
-    whole = flat(MvgrlEncoderOptions(hidden=8, layers=2), batch)
+    whole = flat(MvgrlEncoderOptions(hidden=8, layers=2), batch.x.shape[1], start=(1, 0))
     assert whole.num_parameters > heads and whole.shared(everything).size == whole.num_parameters
 
 
 def test_layers_that_are_not_registered_are_the_same_for_everybody(batch):
-    model = flat(MvgrlEncoderOptions(hidden=8, layers=2, register_layers=False), batch)
+    model = flat(UNREGISTERED, batch.x.shape[1], start=(1, 0))
     first, second = model.initialise(1, 3), model.initialise(1, 4)
     assert torch.equal(first[model.trained :], second[model.trained :])
     assert not torch.equal(first[: model.trained], second[: model.trained])

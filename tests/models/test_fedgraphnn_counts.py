@@ -1,35 +1,16 @@
 """Parameters and FLOPs of FedGraphNN's Tables 6 and 8, as printed."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedmpi.models.fedgraphnn_flops import PUBLISHED_SLIPS, published_flops, published_node_flops
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import (
-    FedGraphNNGatOptions,
-    FedGraphNNGcnOptions,
-    FedGraphNNSageOptions,
-    GcnOptions,
-    SageOptions,
-    Shape,
-)
+from fedmpi.models.options import MODELS, GcnOptions, SageOptions, Shape
+from tests.making import flat
 
-KINDS = {"gcn": FedGraphNNGcnOptions, "gat": FedGraphNNGatOptions, "sage": FedGraphNNSageOptions}
+KINDS = ("gcn", "gat", "sage")
 
-SIZES = {
-    "SIDER": (33, 27),
-    "BACE": (34, 1),
-    "ClinTox": (26, 2),
-    "BBBP": (24, 1),
-    "Tox21": (18, 12),
-    "FreeSolv": (8, 1),
-    "ESOL": (13, 1),
-    "Lipophilicity": (27, 1),
-    "hERG": (29, 1),
-    "QM9": (8, 12),
-}
+NAMES = ["SIDER", "BACE", "ClinTox", "BBBP", "Tox21", "FreeSolv", "ESOL", "Lipophilicity", "hERG", "QM9"]
+NODES = (33, 34, 26, 24, 18, 8, 13, 27, 29, 8)
+TASKS = (27, 1, 2, 1, 12, 1, 1, 1, 1, 12)
 """Whole nodes of an average molecule, and tasks."""
 
 WIDTHS = {
@@ -49,51 +30,30 @@ FLOPS = {
     "gat": "703.4K 612.1K 470.2K 431K 347.8K 142.5K 232.6K 485K 521.3K 154.3K",
     "sage": "846K 758.6K 1.1M 980K 760.6K 326.9K 531.1K 1.5M 1.184M 338.2K",
 }
-CELLS = [(name, kind, place) for kind in KINDS for place, name in enumerate(SIZES)]
+CELLS = [(kind, *cell) for kind in KINDS for cell in zip(NAMES, NODES, TASKS, range(10), strict=True)]
 
 
-def number(printed: str) -> tuple[float, float]:
+def number(printed):
     """Return a printed number, and a unit of its last digit."""
     digits, unit = printed[:-1], {"K": 1e3, "M": 1e6}[printed[-1]]
     decimals = len(digits.partition(".")[2])
     return float(digits) * unit, unit / 10**decimals
 
 
-def agrees(computed: float, printed: str) -> bool:
+def agrees(computed, printed):
     """Tell whether a number was rounded or cut to what is printed."""
     value, step = number(printed)
     return value - step / 2 <= computed < value + step
 
 
-def options(name: str, kind: str):
-    return KINDS[kind](**WIDTHS.get((name, kind), {}))
+def options(name, kind):
+    return MODELS[f"fedgraphnn/{kind}"](**WIDTHS.get((name, kind), {}))
 
 
-@pytest.mark.parametrize(("name", "kind", "place"), CELLS)
-def test_parameters_are_those_of_table_6(name, kind, place):
-    model = FlatModel(build(options(name, kind), Shape(8, SIZES[name][1])))
-    assert agrees(model.num_parameters, PARAMETERS[kind].split()[place])
-
-
-def test_exact_parameters():
-    counts = {
-        kind: [FlatModel(build(KINDS[kind](), Shape(8, tasks))).num_parameters for tasks in (1, 2, 12, 27)]
-        for kind in KINDS
-    }
-    assert counts == {
-        "gcn": [13_505, 13_570, 14_220, 15_195],
-        "gat": [18_497, 18_562, 19_212, 20_187],
-        "sage": [18_113, 18_178, 18_828, 19_803],
-    }
-
-
-def test_128_one_hot_features_cannot_be_table_6():
-    assert FlatModel(build(FedGraphNNGcnOptions(), Shape(128, 27))).num_parameters == 30_555
-
-
-@pytest.mark.parametrize(("name", "kind", "place"), CELLS)
-def test_flops_are_those_of_table_6_but_for_four_slips(name, kind, place):
-    nodes, tasks = SIZES[name]
+@pytest.mark.parametrize(("kind", "name", "nodes", "tasks", "place"), CELLS)
+def test_parameters_and_flops_are_those_of_table_6_but_for_four_slips(kind, name, nodes, tasks, place):
+    parameters = flat(options(name, kind), 8, tasks).num_parameters
+    assert agrees(parameters, PARAMETERS[kind].split()[place])
     computed = published_flops(options(name, kind), Shape(8, tasks), nodes)
     if (name, kind) in PUBLISHED_SLIPS:
         printed, instead, _ = PUBLISHED_SLIPS[name, kind]
@@ -102,6 +62,10 @@ def test_flops_are_those_of_table_6_but_for_four_slips(name, kind, place):
         assert not agrees(computed, printed)
     else:
         assert agrees(computed, FLOPS[kind].split()[place])
+
+
+def test_128_one_hot_features_cannot_be_table_6():
+    assert flat(MODELS["fedgraphnn/gcn"](), 128, 27).num_parameters == 30_555
 
 
 @pytest.mark.parametrize(
@@ -116,7 +80,7 @@ def test_flops_are_those_of_table_6_but_for_four_slips(name, kind, place):
 def test_table_8(name, width, classes, nodes, gcn, sage, gcn_flops, sage_flops):
     """Its models are the scripts' defaults: 32 wide, one convolution between two Linears."""
     shape, common = Shape(width, classes), {"hidden": 32, "layers": 1, "head_layers": 1}
-    assert FlatModel(build(GcnOptions(**common), shape)).num_parameters == gcn
-    assert FlatModel(build(SageOptions(**common), shape)).num_parameters == sage
+    assert flat(GcnOptions(**common), width, classes).num_parameters == gcn
+    assert flat(SageOptions(**common), width, classes).num_parameters == sage
     assert agrees(published_node_flops("gcn", shape, 32, nodes), gcn_flops)
     assert agrees(published_node_flops("sage", shape, 32, nodes), sage_flops)

@@ -1,28 +1,20 @@
-import pytest
 import torch
 
 from fedmpi.models.counts import GraphCounts
-from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.flops import GinFlops
 from fedmpi.models.networks import build
 from fedmpi.models.options import GinOptions, Shape
-from tests.models.conftest import dense_flops, step
-
-STREAMS = DropoutStreams(1, 0, 0, 0)
+from tests.making import flat
 
 
 def conv(name):
     return name.startswith("conv.")
 
 
-def flat(width=3, classes=2, **options):
-    return FlatModel(build(GinOptions(**options), Shape(width, classes)))
-
-
 def test_a_model_on_another_device_starts_as_on_the_cpu(monkeypatch):
     """A device has a generator of its own, which draws other numbers: "meta" has none and no values."""
-    alone, taken = flat(), []
+    alone, taken = flat(GinOptions()), []
     elsewhere = FlatModel(build(GinOptions(), Shape(3, 2)), "meta")
     original = torch.Tensor.copy_
     monkeypatch.setattr(torch.Tensor, "copy_", lambda own, other: taken.append(other) or original(own, other))
@@ -32,7 +24,7 @@ def test_a_model_on_another_device_starts_as_on_the_cpu(monkeypatch):
 
 
 def test_parameter_counts_are_those_of_the_released_code():
-    model = flat()
+    model = flat(GinOptions())
     assert model.num_parameters == 29_506
     assert model.shared(conv).size == 24_960
     assert model.shared(lambda name: True).size == 29_506
@@ -40,7 +32,7 @@ def test_parameter_counts_are_those_of_the_released_code():
 
 
 def test_tensors_start_at_64_bytes_and_padding_stays_zero():
-    model = flat(width=37, classes=3, hidden=20)
+    model = flat(GinOptions(hidden=20), width=37, classes=3)
     assert all(slot.start % 16 == 0 for slot in model.slots)
     row = model.initialise(seed=4, owner=1)
     inside = torch.zeros(model.length, dtype=torch.bool)
@@ -51,7 +43,7 @@ def test_tensors_start_at_64_bytes_and_padding_stays_zero():
 
 
 def test_initialisation_depends_on_seed_and_owner_alone():
-    first, second = flat(), flat()
+    first, second = flat(GinOptions()), flat(GinOptions())
     torch.rand(5)
     assert torch.equal(first.initialise(1, 2), second.initialise(1, 2))
     assert not torch.equal(first.initialise(1, 2), first.initialise(1, 3))
@@ -59,44 +51,19 @@ def test_initialisation_depends_on_seed_and_owner_alone():
 
 
 def test_the_shared_start_does_not_depend_on_the_width_of_the_input():
-    narrow, wide = flat(width=3), flat(width=53)
+    narrow, wide = flat(GinOptions(), width=3), flat(GinOptions(), width=53)
     rows = [(model, model.initialise(9, 0)) for model in (narrow, wide)]
     packed = [model.shared(conv).pack(row) for model, row in rows]
     assert torch.equal(packed[0], packed[1])
 
 
 def test_pack_and_unpack_are_inverse_and_touch_nothing_else():
-    model = flat()
+    model = flat(GinOptions())
     shared, row = model.shared(conv), model.initialise(1, 1)
     other = torch.zeros_like(row)
     shared.unpack(shared.pack(row), other)
     assert torch.equal(shared.pack(other), shared.pack(row))
     assert int((other != 0).sum()) <= shared.size
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.3, 0.5])
-def test_csr_kernels_equal_torch_geometric_with_dropout_on(batch, dropout):
-    model = flat(width=batch.x.shape[1], dropout=dropout)
-    (logits, gradient), (expected, its_gradient) = (
-        (step(model, batch, STREAMS, kernels), model.gradient.clone()) for kernels in ("csr", "reference")
-    )
-    assert torch.allclose(logits, expected, rtol=1e-5, atol=1e-6)
-    assert (gradient - its_gradient).abs().max() <= 1e-5 * its_gradient.abs().max()
-
-
-def test_dropout_masks_differ_by_step_and_not_by_repetition(batch):
-    model = flat(width=batch.x.shape[1])
-    first, again, other = (step(model, batch, DropoutStreams(seed, 0, 0, 0)) for seed in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-def test_dense_flops_equal_torchs_counter(batch):
-    model = flat(width=batch.x.shape[1])
-    counts = GraphCounts(batch.num_graphs, batch.topology.num_nodes, batch.topology.num_edges)
-    flops = GinFlops(GinOptions(), Shape(batch.x.shape[1], 2))
-    found = dense_flops(model, batch, STREAMS)
-    assert found == [flops.forward(counts).dense, flops.training(counts).dense]
 
 
 def test_flops_of_a_hand_counted_graph():

@@ -57,9 +57,8 @@ def test_loss_of_numbers_is_smooth_l1():
 
 
 def test_no_generated_nodes_cost_nothing():
-    rows, nearest = nearest_neighbours(
-        torch.zeros(0, 2), np.zeros(0, np.int64), np.array([0, 1]), np.array([2]), torch.from_numpy(FEATURES)
-    )
+    nobody, hidden = (torch.zeros(0, 2), np.zeros(0, np.int64)), (np.array([0, 1]), np.array([2]))
+    rows, nearest = nearest_neighbours(*nobody, *hidden, torch.from_numpy(FEATURES))
     assert len(rows) == len(nearest) == 0
 
 

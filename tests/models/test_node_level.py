@@ -13,21 +13,12 @@ from fedmpi.datasets.features import build as build_features
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import dense
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import (
-    GatOptions,
-    GcnOptions,
-    GinOptions,
-    MpnnOptions,
-    SageOptions,
-    SgcOptions,
-    Shape,
-)
+from fedmpi.models.options import MODELS, GcnOptions, Shape
 from fedmpi.tasks.graph_classification import GraphClassification
+from tests.making import assert_close, flat
 from tests.models.conftest import dense_flops, step
 
-MODELS = [GinOptions(), GcnOptions(head_layers=1), GatOptions(), SageOptions(), SgcOptions(), MpnnOptions()]
+KINDS = [MODELS[name]() for name in ("gin", "gcn", "sage", "sgc", "gat", "mpnn")]
 
 
 @pytest.fixture(scope="module", params=["published", "honest"])
@@ -36,10 +27,9 @@ def graphs(request):
     return build_features(raw, np.arange(raw.num_graphs), "original")
 
 
-@pytest.mark.parametrize("options", MODELS, ids=lambda options: options.name)
+@pytest.mark.parametrize("options", KINDS, ids=lambda options: options.name)
 def test_sparse_features_give_what_dense_ones_give_along_edges(graphs, options):
-    model = FlatModel(build(options, Shape(200, 4)))
-    model.parameters.copy_(model.initialise(3, 1))
+    model = flat(options, 200, 4)
     sparse = Batch.of(graphs)
     plain = Batch.of(replace(graphs, feature_rows=dense(graphs.feature_rows)))
     assert sparse.x.layout == torch.sparse_csr
@@ -49,17 +39,15 @@ def test_sparse_features_give_what_dense_ones_give_along_edges(graphs, options):
     expected_logits, expected = step(model, plain, None, kernels), model.gradient.clone()
     assert logits.shape == (len(graphs.places), 4)
     assert torch.allclose(logits, expected_logits, rtol=1e-5, atol=1e-6)
-    assert (ours - expected).abs().max() <= 1e-5 * expected.abs().max()
+    assert_close(ours, expected)
 
 
-@pytest.mark.parametrize(
-    "options", [GinOptions(), GcnOptions(), SageOptions(), SgcOptions()], ids=lambda o: o.name
-)
+@pytest.mark.parametrize("options", KINDS[:4], ids=lambda options: options.name)
 def test_dense_flops_of_nodes_equal_torchs_counter(graphs, options):
     plain = Batch.of(replace(graphs, feature_rows=dense(graphs.feature_rows)))
     shape = Shape(200, 4)
     flops, counts = options.flops(shape), counts_of(plain)
-    found = dense_flops(FlatModel(build(options, shape)), plain)
+    found = dense_flops(flat(options, 200, 4), plain)
     assert found == [flops.forward(counts).dense, flops.training(counts).dense]
 
 
@@ -92,7 +80,7 @@ def test_a_batch_of_ego_networks_has_their_examples(graphs):
 
 
 def test_passes_count_nodes_as_examples(graphs):
-    model = FlatModel(build(GcnOptions(), Shape(200, 4)))
+    model = flat(GcnOptions(), 200, 4)
     task = object.__new__(GraphClassification)
     passes = TorchPasses(graphs, graphs, model, "csr", GcnOptions().flops(Shape(200, 4)), task)
     done = passes.step(passes.batch(None), DropoutStreams(0, 0, 0, 0))

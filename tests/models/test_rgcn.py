@@ -20,16 +20,13 @@ NODES, RELATIONS = 30, 4
 def batch():
     rng = np.random.default_rng(5)
     senders, receivers = rng.integers(NODES, size=(2, 80))
-    topology, relation = with_relations(
-        senders, receivers, rng.integers(RELATIONS, size=80), np.array([0, NODES])
-    )
+    kinds = rng.integers(RELATIONS, size=80)
+    topology, relation = with_relations(senders, receivers, kinds, np.array([0, NODES]))
     rows = SparseRows(np.arange(NODES + 1), np.arange(NODES), np.ones(NODES, np.float32), NODES)
     places = rng.integers(NODES, size=(9, 2))
     labels = rng.integers(RELATIONS, size=9)
-    graphs = GraphSet(
-        topology, rows, np.arange(NODES), labels, relation.astype(np.uint8)[:, None], places=places
-    )
-    return Batch.of(graphs)
+    kinds = relation.astype(np.uint8)[:, None]
+    return Batch.of(GraphSet(topology, rows, np.arange(NODES), labels, kinds, places=places))
 
 
 def test_a_layer_is_torch_geometrics_over_relations_in_both_directions(batch):
@@ -63,9 +60,8 @@ def test_each_relation_scores_a_pair_by_distmult(batch):
 
 
 def test_triples_keep_their_relations():
-    topology, relation = with_relations(
-        np.array([0, 0, 0, 1]), np.array([1, 1, 1, 1]), np.array([2, 0, 2, 1]), np.array([0, 3])
-    )
+    triples = map(np.array, ([0, 0, 0, 1], [1, 1, 1, 1], [2, 0, 2, 1]))
+    topology, relation = with_relations(*triples, np.array([0, 3]))
     assert topology.row_ptr.tolist() == [0, 0, 3, 3]
     assert list(zip(topology.columns.tolist(), relation.tolist(), strict=True)) == [(0, 0), (0, 2), (1, 1)]
 

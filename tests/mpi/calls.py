@@ -1,7 +1,5 @@
 """What ranks say to each other outside of any run: counts, waits and errors of the collectives; for session.py."""
 
-from __future__ import annotations
-
 import time
 from unittest.mock import Mock, patch
 

@@ -4,6 +4,15 @@ import fcntl
 
 import pytest
 
+from tests.plugins import forget
+
+
+@pytest.fixture
+def forgetting():
+    """Forget what plug-ins define."""
+    yield
+    forget("")
+
 
 @pytest.fixture(scope="session")
 def alone(tmp_path_factory, worker_id):
@@ -23,7 +32,6 @@ def alone(tmp_path_factory, worker_id):
 def run_alone(root):
     from fedmpi.comm.world import World
     from tests.mpi.session import check_all
-    from tests.plugins import forget
 
     check_all(World(), root, "mpich")
     forget("")  # classes that the checks define

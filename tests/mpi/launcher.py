@@ -1,14 +1,11 @@
 """Starts programs under the two MPIs that the tests know."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -35,24 +32,17 @@ class Mpi:
     python: Path
 
     @property
-    def mpiexec(self) -> Path:
+    def mpiexec(self):
         return self.python.parent / "mpiexec"
 
-    def command(self, ranks: int, *arguments: object) -> list[str]:
+    def command(self, ranks, *arguments):
         return [str(self.mpiexec), "-n", str(ranks), str(self.python), *map(str, arguments)]
 
-    def environment(self) -> dict[str, str]:
+    def environment(self):
         path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"
         return {**os.environ, "PATH": path, **(OPENMPI if self.name == "openmpi" else MPICH)}
 
-    def start(
-        self,
-        ranks: int,
-        *arguments: object,
-        cwd: Path,
-        output: int | IO[bytes] = subprocess.PIPE,
-        **variables: str,
-    ) -> subprocess.Popen[str]:
+    def start(self, ranks, *arguments, cwd, output=subprocess.PIPE, **variables):
         """Start in a process group of its own, so that nothing can be left over."""
         return subprocess.Popen(
             self.command(ranks, *arguments),
@@ -66,7 +56,7 @@ class Mpi:
             start_new_session=True,
         )
 
-    def run(self, ranks: int, *arguments: object, cwd: Path, timeout: float) -> tuple[int, str]:
+    def run(self, ranks, *arguments, cwd, timeout):
         """Return exit code and output; past the limit everything is killed and the test fails."""
         process = self.start(ranks, *arguments, cwd=cwd)
         try:
@@ -78,7 +68,7 @@ class Mpi:
         return process.returncode, output
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def end(process):
     """Kill a launch with all its ranks."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -86,7 +76,7 @@ def end(process: subprocess.Popen[str]) -> None:
         pass
 
 
-def find(name: str) -> Mpi:
+def find(name):
     """Return an MPI, or skip with what to do: MPICH in this environment, Open MPI in one of its own."""
     python = Path(sys.executable)
     if name == "openmpi":

@@ -1,7 +1,5 @@
 """Every byte that a rank sends in a round; for session.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

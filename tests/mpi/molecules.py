@@ -1,9 +1,6 @@
 """Prepared molecule sets of random graphs, so that neither files nor RDKit are needed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
@@ -11,28 +8,23 @@ from fedmpi.datasets import cache
 from fedmpi.datasets.atoms import ATOM_COLUMNS
 from fedmpi.datasets.families.moleculenet import MOLECULES
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.graphs.packed import Topology, pointers
+from tests.making import packed
 
 
-def prepare(data: Path) -> Path:
+def prepare(data):
     """Write 60 graphs each as SIDER and ESOL into a data cache; labels follow from size and atoms."""
     for name, tasks in (("SIDER", 3), ("ESOL", 1)):
         cache.save(_random(name, tasks), data / "moleculenet" / name, "test")
     return data
 
 
-def _random(name: str, tasks: int) -> RawGraphs:
+def _random(name, tasks):
     rng = np.random.default_rng(tasks)
     sizes = rng.integers(4, 9, 60)
     atoms = rng.integers(0, 4, (int(sizes.sum()), 8)).astype(np.float32)
     atoms[:, 0] += 5
-    rows, columns, starts = [], [], pointers(sizes)
-    for start, size in zip(starts[:-1], sizes, strict=True):
-        for node in range(size):
-            near = [other for other in (node - 1, node + 1) if 0 <= other < size]
-            rows.append(len(near))
-            columns += [int(start) + other for other in near]
-    means = np.array([atoms[a:b].mean(axis=0) for a, b in pairwise(starts)])
+    topology = packed(*((size, [(node, node + 1) for node in range(size - 1)]) for size in sizes.tolist()))
+    means = np.array([atoms[a:b].mean(axis=0) for a, b in pairwise(topology.graph_ptr)])
     labels = means[:, :tasks] + rng.normal(size=(60, tasks)) / 4
     if MOLECULES[name].kind == "multi-task":
         labels = (labels > np.median(labels, axis=0)).astype(float)
@@ -40,7 +32,7 @@ def _random(name: str, tasks: int) -> RawGraphs:
         labels[np.isnan(labels).all(axis=1), 0] = 1.0
     return RawGraphs(
         name,
-        Topology(starts, pointers(rows), np.array(columns)),
+        topology,
         atoms[:, :1].astype(np.int64),
         (119,),
         atoms,
@@ -48,6 +40,6 @@ def _random(name: str, tasks: int) -> RawGraphs:
         tuple(f"task-{task}" for task in range(tasks)),
         task=MOLECULES[name].kind,
         attribute_names=ATOM_COLUMNS,
-        edge_attributes=rng.integers(0, 2, (len(columns), 6)).astype(np.uint8),
+        edge_attributes=rng.integers(0, 2, (topology.num_edges, 6)).astype(np.uint8),
         scaffolds=np.arange(60),
     )

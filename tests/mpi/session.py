@@ -6,8 +6,6 @@ failing assertion ends all ranks with its traceback. The last act of a launch is
 that raises in the middle of a run: the launch must end, and not well.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import json
@@ -47,14 +45,7 @@ from fedmpi.runs.signals import StopRequest  # noqa: E402
 from fedmpi.store.identical import differences  # noqa: E402
 from fedmpi.store.reader import load_run  # noqa: E402
 from tests.exchange.compressed import largest  # noqa: E402
-from tests.mpi.calls import (  # noqa: E402
-    OnlyBuffers,
-    check_a_hold_up_is_not_remembered,
-    check_counts,
-    check_errors_are_everybodys,
-    check_nobody_waits_for_a_gather,
-    check_ranks_of_a_node_wake_each_other,
-)
+from tests.mpi import calls  # noqa: E402
 from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
 from tests.refusals import refused  # noqa: E402
@@ -117,10 +108,8 @@ def jobs(root, overrides=(), resume=False, suite=SUITE):
     source = Data(prepare(root / "data")).source()
     plan = plan_suite(read(suite, overrides), root, resume=resume)
     check_places(plan, source)
-    return {
-        p.checked.case.name: Job(p.checked.case, p.checked.algorithm, p.folder, source, resume, {})
-        for p in plan
-    }
+    cases = [(item.checked.case, item.checked.algorithm, item.folder) for item in plan]
+    return {case.name: Job(case, *rest, source, resume, {}) for case, *rest in cases}
 
 
 def only(root, *overrides, resume=False):
@@ -134,10 +123,9 @@ def complete(job, world, notes=None):
     run(job, world, notes or Silent(), StopRequest())
 
 
-def changed(root, case, job):
-    """Return which parts of a record, beside its settings, differ from the suite's case."""
-    found = differences(root / "runs" / case, job.folder)
-    return {line.split(":")[0] for line in found if not line.startswith("config")}
+def fields_that_differ(folder, other):
+    """Return which parts of two records differ, beside their settings."""
+    return {line.split(":")[0] for line in differences(folder, other) if not line.startswith("config")}
 
 
 def check_idle_ranks_are_named(world, root):
@@ -178,19 +166,10 @@ LOST = (
 """The dropouts of the suite's case: another name of a reduction comes without the options of the first."""
 
 SUMS = (
-    *(("fixed32", name) for name in ("secagg", "secagg+", "lightsecagg")),
-    ("private", "lightsecagg"),
-    ("dropouts", "fixed32", LOST),
-    ("dropouts", "secagg+", LOST, "reduction.neighbours=2"),
-    (
-        "dropouts",
-        "lightsecagg",
-        LOST,
-        "reduction.threshold=0.6",
-        "reduction.colluders=0.4",
-        "reduction.keys=sum",
-    ),
-)
+    *(("fixed32", name) for name in ("secagg", "secagg+", "lightsecagg")), ("private", "lightsecagg"),
+    ("dropouts", "fixed32", LOST), ("dropouts", "secagg+", LOST, "reduction.neighbours=2"),
+    ("dropouts", "lightsecagg", LOST, "reduction.threshold=0.6", "reduction.colluders=0.4", "reduction.keys=sum"),
+)  # fmt: skip
 """Cases, the reduction that they get, and its options."""
 
 
@@ -201,10 +180,8 @@ def check_masks_change_nothing(world, root):
         complete(job, world)
         if world.is_root:
             masked_before = case == "dropouts" and name != "fixed32"
-            assert changed(root, case, job) == (set() if masked_before else {"/rounds/delta_norm"}), (
-                case,
-                name,
-            )
+            found = fields_that_differ(root / "runs" / case, job.folder)
+            assert found == (set() if masked_before else {"/rounds/delta_norm"}), (case, name)
 
 
 def check_divergence(world, root):
@@ -237,11 +214,8 @@ def check_interruption(world, root, case):
             os.kill(os.getpid(), signal.SIGUSR1)
         return original(self, case, algorithm, round)
 
-    with (
-        patch.object(Client, "train_locally", train),
-        StopRequest() as stop,
-        refused("after round 2 of", Interrupted),
-    ):
+    ends = refused("after round 2 of", Interrupted)
+    with patch.object(Client, "train_locally", train), StopRequest() as stop, ends:
         run(job, world, Silent(), stop)
 
 
@@ -356,20 +330,20 @@ def check_calls(world):
     crowded = world.collectives.crowded
     for world.collectives.crowded in (False, True):
         check_collectives(world)
-        check_counts(world, world.collectives.crowded)
+        calls.check_counts(world, world.collectives.crowded)
     for length in (3, 100_000):
-        check_nobody_waits_for_a_gather(world, length)
-    check_ranks_of_a_node_wake_each_other(world)
+        calls.check_nobody_waits_for_a_gather(world, length)
+    calls.check_ranks_of_a_node_wake_each_other(world)
     world.collectives.crowded = crowded
-    check_a_hold_up_is_not_remembered(world)
-    check_errors_are_everybodys(world)
+    calls.check_a_hold_up_is_not_remembered(world)
+    calls.check_errors_are_everybodys(world)
 
 
 def check_all(world, root, mpi):
     """Run every check of a session."""
     check_calls(world)
     check_idle_ranks_are_named(world, root)
-    with patch.object(world.collectives, "_comm", OnlyBuffers(world.comm)):
+    with patch.object(world.collectives, "_comm", calls.OnlyBuffers(world.comm)):
         whole = jobs(root / "runs")
         for name in covered(mpi, world.size):
             complete(whole[name], world)
@@ -403,7 +377,7 @@ def raise_on_purpose(world, root):
         complete(job, world)
 
 
-def main(root: Path, mpi: str) -> None:
+def main(root, mpi):
     """Run every check, then fail on purpose."""
     world = World()
     check_all(world, root, mpi)

@@ -4,8 +4,6 @@ After a blow all processes must end by themselves, and no finished round may be 
 those that `repair` makes of the event logs alone, must be those of undisturbed runs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -15,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,18 +65,18 @@ class Blow:
 class Launch:
     """A launcher and all that came from it, known by a mark in their environment."""
 
-    def __init__(self, mpi: Mpi, ranks: int, command: Sequence[object], cwd: Path) -> None:
+    def __init__(self, mpi, ranks, command, cwd):
         mark, self._output = secrets.token_hex(8), tempfile.TemporaryFile()  # noqa: SIM115
         self._mark = f"{_MARK}={mark}".encode()
         variables = {_MARK: mark, "OMP_NUM_THREADS": "1"}
         self._launcher = mpi.start(ranks, *command, cwd=cwd, output=self._output, **variables)
 
-    def output(self) -> str:
+    def output(self):
         """Return what all ranks printed."""
         self._output.seek(0)
         return self._output.read().decode(errors="replace")
 
-    def _marked(self) -> dict[int, bool]:
+    def _marked(self):
         """Return the processes that live, and whether each is a rank."""
         found = {}
         for path in Path("/proc").glob("[0-9]*"):
@@ -89,14 +87,14 @@ class Launch:
                     found[int(path.name)] = any(each.startswith(_RANK) for each in variables)
         return found
 
-    def until(self, reached: Callable[[], bool], seconds: float) -> bool:
+    def until(self, reached, seconds):
         """Wait for something; return whether the launch goes on when it came, or time was up."""
         end = time.monotonic() + seconds
         while self._launcher.poll() is None and time.monotonic() < end and not reached():
             time.sleep(0.002)
         return self._launcher.poll() is None
 
-    def send(self, number: int, victim: str, chance: random.Random) -> None:
+    def send(self, number, victim, chance):
         """Send a signal to the launcher, one rank, all ranks, or everything at once."""
         marked = self._marked()
         ranks = sorted(pid for pid, is_rank in marked.items() if is_rank)
@@ -108,7 +106,7 @@ class Launch:
         }
         _send(number, targets[victim])
 
-    def wait(self, seconds: float) -> int:
+    def wait(self, seconds):
         """Wait until all are gone; kill what is not by then and return how many that were."""
         end = time.monotonic() + seconds
         while (left := self._marked()) and time.monotonic() < end:
@@ -119,7 +117,7 @@ class Launch:
         return len(left)
 
 
-def _send(number: int, processes: Iterable[int]) -> None:
+def _send(number, processes):
     for pid in processes:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -137,18 +135,17 @@ class Storm:
     chance: random.Random = field(default_factory=lambda: random.Random(0))
     problems: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.out = self.root / "struck"
         prepare(self.root / "data")
-        rows = [
-            f'    {{ label = "{name}", algorithm = "{name}"{more} }},\n' for name, more in PLUGINS.items()
-        ]
+        row = '    {{ label = "{0}", algorithm = "{0}"{1} }},\n'
+        rows = [row.format(*each) for each in PLUGINS.items()]
         often = f"rounds = {self.rounds}\ncheckpoint_seconds = {self.checkpoint_seconds}\n"
         text = SUITE.read_text().replace("rounds = 4\n", often).removesuffix("]\n")
         (self.root / "storm.toml").write_text(f"{text}{''.join(rows)}]\n")
         (self.root / "cases").write_text("\n".join(self.cases))
 
-    def command(self, out: Path) -> list[str]:
+    def command(self, out):
         """Return the arguments of fedmpi that start or resume all cases."""
         words = f"run storm.toml --cases cases --data data --resume --out {out}".split()
         for name in PLUGINS:
@@ -156,16 +153,15 @@ class Storm:
             words += ["--plugin", f"{name}.py"]
         return words
 
-    def current(self) -> str | None:
+    def current(self):
         """Return the case that is to be run next; nothing where all are complete."""
         return next((case for case in self.cases if not self._complete(case)), None)
 
-    def _complete(self, case: str) -> bool:
+    def _complete(self, case):
         with suppress(FedmpiError):  # there is no record yet
             return load_run(self.out / case).status == "complete"
-        return False
 
-    def strike(self, blow: Blow) -> None:
+    def strike(self, blow):
         """Start an attempt and strike it once."""
         words = [STRUCK, blow.case, blow.moment, blow.victim, *self.command(self.out)]
         attempt, before = Launch(self.mpi, blow.ranks, words, self.root), 0
@@ -183,7 +179,7 @@ class Storm:
         if after < before:
             self.problems.append(f"{blow}: {before} rounds before, {after} after")
 
-    def _reach(self, attempt: Launch, blow: Blow) -> bool:
+    def _reach(self, attempt, blow):
         """Wait for the moment of a blow; return whether a signal is to be sent then."""
         folder, chance = self.out / blow.case, self.chance
         match blow.moment:
@@ -203,11 +199,10 @@ class Storm:
         attempt.until(lambda: False, NEVER_LONGER_S)  # the rank kills itself
         return False
 
-    def finish(self, ranks: int, alone: Callable[..., object]) -> None:
+    def finish(self, ranks, alone):
         """Let all cases come to their end and compare them with undisturbed runs; `alone` runs fedmpi."""
-        code, output = self.mpi.run(
-            ranks, "-m", "fedmpi", *self.command(self.out), cwd=self.root, timeout=600
-        )
+        words = ("-m", "fedmpi", *self.command(self.out))
+        code, output = self.mpi.run(ranks, *words, cwd=self.root, timeout=600)
         if code != 0:
             self.problems.append(f"cannot be finished: {output[-1500:]}")
             return
@@ -217,14 +212,14 @@ class Storm:
             self.problems += [f"{case}: {line}" for line in found]
 
 
-def lines_of_rounds(folder: Path) -> int:
+def lines_of_rounds(folder):
     """Return how many lines of rounds a run's log has, those computed again counted each time."""
     with suppress(OSError):
         return (folder / "events.jsonl").read_bytes().count(b'"event": "round"')
     return 0
 
 
-def num_rounds(folder: Path) -> int:
+def num_rounds(folder):
     """Return how many rounds a run's log has, from the first."""
     with suppress(OSError):
         text = (folder / "events.jsonl").read_bytes()
@@ -233,7 +228,7 @@ def num_rounds(folder: Path) -> int:
     return 0
 
 
-def differences(whole: Path, struck: Path) -> list[str]:
+def differences(whole, struck):
     """Return in what a finished case, and the record made of its log alone, differ from the undisturbed run."""
     found = [*compare(whole, struck).differences]
     if (status := load_run(struck).status) != "complete":

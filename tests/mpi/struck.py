@@ -5,8 +5,6 @@ RANK kills itself (SIGKILL) in the case's third checkpoint: ``before`` or ``afte
 on clients train slowly, so that a signal comes in that round. Any other MOMENT leaves the program as it is.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -25,7 +23,7 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def hold(name: str) -> None:
+def hold(name):
     """Have each client take 0.3 s longer from the third round on."""
     from fedmpi.client.client import Client
 
@@ -39,7 +37,7 @@ def hold(name: str) -> None:
     Client.train_locally = slowly
 
 
-def arm(name: str, when: str) -> None:
+def arm(name, when):
     """Have this rank kill itself in the third checkpoint."""
     from fedmpi.runs.checkpoints import Checkpoints
     from fedmpi.store import checkpoint

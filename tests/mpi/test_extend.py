@@ -8,7 +8,6 @@ import pytest
 from fedmpi.store.reader import load_run
 from tests.mpi.examples import EXAMPLES, examples
 from tests.mpi.launcher import ROOT, find
-from tests.plugins import forget
 
 README = (ROOT / "README.md").read_text()
 
@@ -17,18 +16,6 @@ def test_the_pages_have_an_example_of_each_kind():
     of_data = "rings.py bysize.py deepsets.py barlow.py edgecount.py"
     assert " ".join(examples("extend.md")) == "partial.py sam.py careful.py roots.py fomo.py distil.py"
     assert " ".join(examples("extend-data.md")) == of_data
-
-
-def test_a_file_without_a_command_runs_with_that_of_the_first():
-    _, command = EXAMPLES["sam.py"]
-    assert " ".join(command) == "run synthetic/quick --plugin sam.py --set algorithm=sam --set rounds=2"
-
-
-@pytest.fixture
-def forgetting():
-    """Forget what an example defines."""
-    yield
-    forget("")
 
 
 @pytest.mark.usefixtures("forgetting")

@@ -8,7 +8,6 @@ import pytest
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
 from tests.mpi.storm import PLUGINS, SUITE, Blow, Storm
-from tests.plugins import forget
 from tests.saved import newest
 
 ROUNDS = 8
@@ -33,13 +32,6 @@ SAVING = [
     Blow("fedcch", 3, "1", moment="after"),  # all files are there and rank 0 does not know
     Blow("feddyn", 2, "0", moment="between"),  # the two renames: the newest manifest has no name
 ]
-
-
-@pytest.fixture
-def forgetting():
-    """Forget what the examples define."""
-    yield
-    forget("")
 
 
 @pytest.mark.usefixtures("forgetting")
@@ -95,9 +87,8 @@ def pytest_generate_tests(metafunc):
 def test_kills_at_random_moments_change_nothing(seed, fedmpi, tmp_path):
     """Under each MPI in turn, four cases that are killed again and again."""
     chance = random.Random(seed)
-    cases = [
-        case["label"] for case in tomllib.loads(SUITE.read_text())["matrix"]["case"] if "rounds" not in case
-    ]
+    rows = tomllib.loads(SUITE.read_text())["matrix"]["case"]
+    cases = [row["label"] for row in rows if "rounds" not in row]
     chosen, seconds = chance.sample([*cases, *PLUGINS], 4), chance.choice(CHECKPOINTS)
     storm = Storm(find(("mpich", "openmpi")[seed % 2]), tmp_path, chosen, 60, seconds, chance)
     for number in range(IN_A_STORM):

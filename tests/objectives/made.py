@@ -1,14 +1,11 @@
 """Graphs with a diffused view, and a client's passes over them, by an objective and kernels."""
 
-import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from fedmpi.client.fixed_batches import FixedBatches
 from fedmpi.client.unsupervised import UnsupervisedPasses
 from fedmpi.client.view_batches import CompiledBatches, TorchBatches
-from fedmpi.datasets.features import build as build_features
-from fedmpi.datasets.synthetic import SyntheticOptions, generate
 from fedmpi.graphs.diffusion import DiffusionOptions, ViewedGraphs, diffuse
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.scratch import Scratch
@@ -17,14 +14,14 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import Shape
 from fedmpi.objectives.flops import ObjectiveFlops
 from fedmpi.objectives.unsupervised import Network, network_of
+from tests.making import generated
 
 STREAMS = DropoutStreams(1, 0, 0, 0)
 
 
 def viewed(count):
-    raw = generate(SyntheticOptions(graphs=count), 1)
-    built = build_features(raw, np.arange(count), "original")
-    return ViewedGraphs(built, diffuse(raw.topology, DiffusionOptions()))
+    built = generated(0, count)
+    return ViewedGraphs(built, diffuse(built.topology, DiffusionOptions()))
 
 
 def passes_of(objective, options, graphs, kernels="csr", train=None):

@@ -4,31 +4,23 @@ import numpy as np
 import pytest
 import torch
 
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.refinement.colours import ColouredGraphs
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
-from fedmpi.models.options import GinEncoderOptions, Shape
-from fedmpi.objectives.options import (
-    FclgNodesOptions,
-    FclgOptions,
-    InfoGraphOptions,
-    IntraKlOptions,
-    IntraMseOptions,
-    IntraOptions,
-)
+from fedmpi.models.options import GinEncoderOptions
+from fedmpi.objectives import options as objectives
+from tests.making import assert_close, clique, flat, packed
 from tests.objectives.made import STREAMS, passes_of, viewed
 
 OBJECTIVES = [
-    InfoGraphOptions(),
-    IntraOptions(),
-    FclgOptions(),
-    FclgNodesOptions(),
-    FclgNodesOptions(previous="round"),
-    IntraKlOptions(inter_temperature=20.0),
-    IntraMseOptions(),
+    objectives.InfoGraphOptions(),
+    objectives.IntraOptions(),
+    objectives.FclgOptions(),
+    objectives.FclgNodesOptions(),
+    objectives.FclgNodesOptions(previous="round"),
+    objectives.IntraKlOptions(inter_temperature=20.0),
+    objectives.IntraMseOptions(),
 ]
 GIN = GinEncoderOptions(hidden=16, layers=3)
 
@@ -69,19 +61,20 @@ def test_losses_and_gradients_are_torchs(options, graphs):
     slow, of_slow, expected = two_epochs(options, graphs, "csr")
     for (loss, gradient, done), (loss_, gradient_, done_) in zip(fast, slow, strict=True):
         assert loss == pytest.approx(loss_, rel=1e-5)
-        assert np.abs(gradient - gradient_).max() <= 1e-4 * np.abs(gradient_).max()
+        assert_close(gradient, gradient_, 1e-4)
         assert done.model_flops == done_.model_flops
-    assert np.abs(of_fast.vectors - of_slow.vectors).max() <= 1e-5 * np.abs(of_slow.vectors).max()
+    assert_close(of_fast.vectors, of_slow.vectors)
     assert of_fast.model_flops == of_slow.model_flops
-    assert np.abs(ended - expected).max() <= 1e-5 * np.abs(expected).max()
+    assert_close(ended, expected)
 
 
 def test_flops_of_a_hand_counted_step():
     # Two graphs of two joined nodes each, one feature: one row in every layer, 16 wide, one layer.
-    pairs = Topology(np.array([0, 2, 4]), np.arange(5), np.array([1, 0, 3, 2]))
-    graphs = GraphSet(pairs, np.ones((1, 1), np.float32), np.zeros(4, int), np.zeros(2, int))
+    graphs = GraphSet(
+        packed(clique(2), clique(2)), np.ones((1, 1), np.float32), np.zeros(4, int), np.zeros(2, int)
+    )
     options = GinEncoderOptions(hidden=16, layers=1)
-    fast = FastEncoder(options, FlatModel(build(options, Shape(1, 2))), (Scratch(), Scratch()))
+    fast = FastEncoder(options, flat(options, 1), (Scratch(), Scratch()))
     rows = ColouredGraphs(graphs, None, 1, by_node=False).take(None)
     dense, copied, pooled = 2 * 2 * 16 * 16, 2 * 16, 4 * 16
     assert fast.flops(rows, training=False) == dense + copied + 2 * pooled
@@ -89,7 +82,9 @@ def test_flops_of_a_hand_counted_step():
 
 
 @pytest.mark.parametrize("kernels", ["csr", "compiled"])
-@pytest.mark.parametrize("options", [FclgOptions(), FclgNodesOptions()], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "options", [objectives.FclgOptions(), objectives.FclgNodesOptions()], ids=lambda each: each.name
+)
 def test_the_third_epoch_contrasts_with_the_end_of_the_second(graphs, options, kernels):
     ours = passes_of(options, GIN, graphs, kernels)
     model = ours.model
@@ -112,14 +107,14 @@ def test_the_third_epoch_contrasts_with_the_end_of_the_second(graphs, options, k
 
 @pytest.mark.parametrize("kernels", ["csr", "compiled"])
 def test_frozen_copies_say_the_same_of_a_graph_alone_and_in_a_batch(graphs, kernels):
-    objective = FclgOptions().make()
-    ours = passes_of(FclgOptions(), GIN, graphs, kernels)
+    objective = objectives.FclgOptions().make()
+    ours = passes_of(objectives.FclgOptions(), GIN, graphs, kernels)
     model, network = ours.model, ours.network
     moved(model, 3)
     before = model.parameters.clone()
     with torch.no_grad():
         (whole,) = (objective.contrasted(network, part) for part in ours.batches.train_parts)
-        single = passes_of(FclgOptions(), GIN, graphs.take(np.array([11])), kernels)
+        single = passes_of(objectives.FclgOptions(), GIN, graphs.take(np.array([11])), kernels)
         (alone,) = (objective.contrasted(network, part) for part in single.batches.train_parts)
     assert torch.allclose(whole[11], alone[0], rtol=1e-4, atol=1e-5)
     assert torch.equal(model.parameters, before)  # running statistics among them

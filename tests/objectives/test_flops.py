@@ -5,24 +5,17 @@ import pytest
 from fedmpi.client.view_batches import counts_of
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.options import GinEncoderOptions, MvgrlEncoderOptions
+from fedmpi.objectives import options as objectives
 from fedmpi.objectives.flops import ViewCounts
-from fedmpi.objectives.options import (
-    FclgNodesOptions,
-    FclgOptions,
-    InfoGraphOptions,
-    IntraKlOptions,
-    IntraOptions,
-    MvgrlOptions,
-)
 from tests.objectives.made import STREAMS, dense_products, passes_of, viewed
 
 GIN = GinEncoderOptions(hidden=16, layers=3)
 CASES = [
-    (InfoGraphOptions(), GIN),
-    (IntraOptions(), GIN),
-    (FclgOptions(), GIN),
-    (MvgrlOptions(), MvgrlEncoderOptions(hidden=16, layers=3)),
-    (MvgrlOptions(), MvgrlEncoderOptions(hidden=16, layers=3, register_layers=False)),
+    (objectives.InfoGraphOptions(), GIN),
+    (objectives.IntraOptions(), GIN),
+    (objectives.FclgOptions(), GIN),
+    (objectives.MvgrlOptions(), MvgrlEncoderOptions(hidden=16, layers=3)),
+    (objectives.MvgrlOptions(), MvgrlEncoderOptions(hidden=16, layers=3, register_layers=False)),
 ]
 
 
@@ -55,12 +48,12 @@ def test_copies_cost_one_forward_each_from_the_second_epoch_on(graphs):
             ours.end_epoch()
         return found
 
-    alone = after(IntraOptions(), 1)[0]
-    ours = passes_of(IntraOptions(), GIN, graphs)
+    alone = after(objectives.IntraOptions(), 1)[0]
+    ours = passes_of(objectives.IntraOptions(), GIN, graphs)
     forward = ours.flops.encoding(counts(ours.batch(None))[0], executed=False).total
-    assert after(FclgOptions(), 3) == [alone, alone + 2 * forward, alone + 2 * forward]
-    assert after(FclgNodesOptions(), 2) == [alone, alone + 2 * forward]
-    assert after(IntraKlOptions(), 2) == [alone + forward, alone + forward]
+    assert after(objectives.FclgOptions(), 3) == [alone, alone + 2 * forward, alone + 2 * forward]
+    assert after(objectives.FclgNodesOptions(), 2) == [alone, alone + 2 * forward]
+    assert after(objectives.IntraKlOptions(), 2) == [alone + forward, alone + forward]
 
 
 def test_edges_of_a_weighted_view_cost_a_product_and_an_addition():
@@ -72,7 +65,12 @@ def test_edges_of_a_weighted_view_cost_a_product_and_an_addition():
 @pytest.mark.parametrize("epochs", [1, 2, 3])
 @pytest.mark.parametrize(
     "objective",
-    [IntraOptions(), FclgOptions(), FclgNodesOptions(previous="round"), IntraKlOptions()],
+    [
+        objectives.IntraOptions(),
+        objectives.FclgOptions(),
+        objectives.FclgNodesOptions(previous="round"),
+        objectives.IntraKlOptions(),
+    ],
     ids=lambda each: each.name,
 )
 def test_frozen_copies_encode_as_often_as_counted(objective, epochs, graphs):

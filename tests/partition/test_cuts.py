@@ -6,13 +6,13 @@ import pytest
 from fedmpi.datasets.egos import EgoOptions, ego_networks
 from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
 from fedmpi.datasets.networks import undirected
-from fedmpi.datasets.raw import RawGraphs
-from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import induced
 from fedmpi.partition.cuts import edges_of, joined
 from fedmpi.partition.options import DirichletLabel, FedGraphNN, Iid, Louvain, Metis, PerDataset
 from fedmpi.partition.partition import make, pooled
 from fedmpi.partition.table import describe
+from tests.making import clique, without_edges
+from tests.making import labelled as of_classes
 from tests.refusals import refused
 
 SIZE = 40
@@ -22,29 +22,21 @@ GROUPS = np.repeat(np.arange(4), SIZE)
 @pytest.fixture(scope="module")
 def four_cliques():
     """Four complete graphs of 40 nodes, joined to a ring by single edges."""
-    pairs = [
-        (group * SIZE + one, group * SIZE + other)
-        for group in range(4)
-        for one in range(SIZE)
-        for other in range(one)
-    ]
+    pairs = [(group * SIZE + a, group * SIZE + b) for group in range(4) for a, b in clique(SIZE)[1]]
     pairs += [(group * SIZE, (group + 1) % 4 * SIZE + 1) for group in range(4)]
     first, second = np.array(pairs).T
     topology = undirected(first, second, np.array([0, 4 * SIZE]))
     labels = np.arange(4 * SIZE) % 3
     parts = np.where(np.arange(4 * SIZE) % 4 == 0, 0, np.where(np.arange(4 * SIZE) % 4 == 1, 1, 2))
-    return RawGraphs(
-        "RING", topology, None, (), None, labels, ("0", "1", "2"), places=np.arange(4 * SIZE),
-        parts=parts.astype(np.int8),
-    )  # fmt: skip
+    more = {"places": np.arange(4 * SIZE), "parts": parts.astype(np.int8)}
+    return of_classes(topology, labels, "012", "RING", **more)
 
 
 @pytest.mark.parametrize("kind", [Louvain, Metis])
 def test_what_hangs_together_stays_together_and_edges_between_clients_are_counted(four_cliques, kind):
     partition = make(kind(clients=4), [four_cliques])
-    assert sorted(tuple(GROUPS[client.nodes]) for client in partition.clients) == [
-        (g,) * SIZE for g in range(4)
-    ]
+    held = sorted(tuple(GROUPS[client.nodes]) for client in partition.clients)
+    assert held == [(group,) * SIZE for group in range(4)]
     for client in partition.clients:
         topology, _ = induced(four_cliques.topology, client.nodes)
         assert topology.num_edges == SIZE * (SIZE - 1)
@@ -60,8 +52,7 @@ def test_what_hangs_together_stays_together_and_edges_between_clients_are_counte
 def test_labelled_edges_go_where_both_ends_are(four_cliques, kind):
     places = edges_of(four_cliques.topology)
     labels = np.arange(len(places)) % 2
-    nothing = undirected(np.zeros(0, np.int64), np.zeros(0, np.int64), np.array([0, 4 * SIZE]))
-    raw = RawGraphs("EDGES", nothing, None, (), None, labels, ("0", "1"), places=places)
+    raw = of_classes(without_edges(4 * SIZE), labels, "01", places=places)
     partition = make(kind(clients=4), [raw])
     for client in partition.clients:
         assert len(set(GROUPS[places[client.graphs]].ravel())) == 1
@@ -80,14 +71,12 @@ def test_a_cut_is_a_function_of_its_options(kind):
 
 def test_groups_are_joined_to_clients_of_about_one_size_or_halved():
     groups = [np.arange(0, 5), np.arange(5, 9), np.arange(9, 12), np.arange(12, 14)]
-    assert [each.tolist() for each in joined(groups, 2, 0)] == [
-        [0, 1, 2, 3, 4, 12, 13],
-        [5, 6, 7, 8, 9, 10, 11],
-    ]
+    together = [each.tolist() for each in joined(groups, 2, 0)]
+    assert together == [[0, 1, 2, 3, 4, 12, 13], [5, 6, 7, 8, 9, 10, 11]]
     halved = joined([np.arange(8)], 4, 0)
     assert [len(each) for each in halved] == [2, 2, 2, 2]
     assert sorted(np.concatenate(halved).tolist()) == list(range(8))
-    with pytest.raises(BadInput, match="use fewer clients"):
+    with refused(match="use fewer clients"):
         joined([np.arange(3)], 4, 0)
 
 
@@ -112,7 +101,7 @@ def test_parts_are_of_the_shares_asked_for_or_those_of_the_dataset(four_cliques)
     for number, part in enumerate(("train", "val", "test")):
         held = np.concatenate([getattr(client, part) for client in clients])
         assert (four_cliques.parts[held] == number).all()
-    with pytest.raises(BadInput, match="fixes no parts"):
+    with refused(match="fixes no parts"):
         make(Iid(clients=2, parts="dataset"), [nodes(NetworkSize())])
 
 

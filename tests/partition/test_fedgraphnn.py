@@ -1,7 +1,5 @@
 """FedGraphNN's partition: the published sample counts, and what its text says instead."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -72,10 +70,8 @@ def test_scaffolds_do_not_cross_the_split(labelled):
     scaffolds = np.repeat(np.arange(30), np.arange(30, 0, -1))
     raw = RawGraphs(**{**vars(labelled([len(scaffolds)])), "scaffolds": scaffolds})
     clients = make(FedGraphNN(split="scaffold", allocation="uniform"), [raw]).clients
-    parts = [
-        set(scaffolds[np.concatenate([getattr(c, part) for c in clients])])
-        for part in ("train", "val", "test")
-    ]
+    held = [[getattr(c, part) for c in clients] for part in ("train", "val", "test")]
+    parts = [set(scaffolds[np.concatenate(each)]) for each in held]
     assert not (parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2])
     assert max(parts[2]) == 29  # the rarest scaffolds are tested on
 

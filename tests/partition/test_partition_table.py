@@ -1,25 +1,23 @@
 """Figures of a partition."""
 
-from __future__ import annotations
-
-import numpy as np
 import pytest
 
 from fedmpi.partition.options import DirichletLabel
-from fedmpi.partition.partition import ClientSplit, Partition, make
+from fedmpi.partition.partition import Partition, make
 from fedmpi.partition.table import COLUMNS, describe
+from tests.making import client
 
 
-def client(name, graphs, dataset=0):
+def last_two_held_out(name, graphs, dataset=0):
     """A client that trains on all but the last two of its graphs."""
-    held = np.array(graphs)
-    return ClientSplit(name, dataset, held[:-2], held[-2:-1], held[-1:], True)
+    *train, val, test = graphs
+    return client(train, [val], [test], name=name, dataset=dataset)
 
 
 @pytest.fixture
 def table(labelled):
     # six graphs of class 0, four of class 1: one client has classes 4:0, the other 2:4
-    partition = Partition((client("a", [0, 1, 2, 3]), client("b", [4, 5, 6, 7, 8, 9])))
+    partition = Partition((last_two_held_out("a", range(4)), last_two_held_out("b", range(4, 10))))
     return describe(partition, [labelled([6, 4])])
 
 
@@ -51,7 +49,9 @@ def test_stored_arrays_give_the_indices_back(table):
 
 def test_several_datasets_compare_class_indices(labelled):
     raws = [labelled([4], "ONE"), labelled([2, 2], "TWO")]
-    partition = Partition((client("ONE", [0, 1, 2, 3]), client("TWO", [0, 2, 1, 3], dataset=1)))
+    partition = Partition(
+        (last_two_held_out("ONE", range(4)), last_two_held_out("TWO", [0, 2, 1, 3], dataset=1))
+    )
     table = describe(partition, raws)
     assert table.class_counts.tolist() == [[4, 0], [2, 2]]
     assert table.num_classes.tolist() == [1, 2]
@@ -66,5 +66,5 @@ def test_sizes_classes_and_rows(table, labelled):
     first, second = table.rows()
     assert first == ("a", "TOY", "2", "1", "1", "100 0", "1", "yes", "0.8000")
     assert len(first) == len(second) == len(COLUMNS)
-    (row,) = describe(Partition((client("a", range(40)),)), [labelled([2] * 20)]).rows()
+    (row,) = describe(Partition((last_two_held_out("a", range(40)),)), [labelled([2] * 20)]).rows()
     assert row[5] == " ".join(["5"] * 15) + " ..."  # of many classes the first shares are named

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fedmpi.errors import BadInput
 from fedmpi.heterogeneity.leakage import leakage
 from fedmpi.partition.options import PopulationOptions
 from fedmpi.partition.partition import make
 from fedmpi.partition.population import Population
+from tests.refusals import refused
 
 POOL = np.arange(100, 180)
 CLASSES = (np.arange(0, 60), np.arange(60, 80))
@@ -42,9 +42,7 @@ def test_a_clients_graphs_depend_on_its_number_alone():
     assert not np.array_equal(first, population().drawn(999_998))
 
 
-@pytest.mark.parametrize(
-    ("alpha", "pure", "share"), [(None, 0.05, 0.25), (0.05, 0.85, 0.25), (1000.0, 0.05, 0.25)]
-)
+@pytest.mark.parametrize("alpha, pure, share", [(None, 0.05, 0.25), (0.05, 0.85, 0.25), (1000.0, 0.05, 0.25)])
 def test_a_small_alpha_gives_clients_of_one_class_and_the_same_classes_in_all(alpha, pure, share):
     second = np.array([(population(alpha=alpha).drawn(client) >= 60).sum() for client in range(2000)])
     assert abs(second.mean() / 12 - share) < 0.04
@@ -77,5 +75,5 @@ def test_twins_are_looked_for_in_all_that_clients_can_draw(labelled):
 
 
 def test_fewer_held_out_graphs_than_places_are_refused(labelled):
-    with pytest.raises(BadInput, match="5 clients a round cannot share 4 held-out graphs"):
+    with refused(match="5 clients a round cannot share 4 held-out graphs"):
         make(options(population=1000), [labelled([20, 20])])

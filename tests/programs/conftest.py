@@ -21,7 +21,7 @@ class Ran:
     record: Run | None
 
     @property
-    def line(self) -> str:
+    def line(self):
         """The one line that fedmpi says."""
         (line,) = [line for line in self.stderr.splitlines() if line.startswith("fedmpi: ")]
         return line

@@ -9,6 +9,7 @@ import pytest
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
+from tests.refusals import table
 from tests.started import sets
 
 PLUGIN = """
@@ -73,45 +74,32 @@ def test_exchanges_bring_the_same_on_any_ranks(command, fedmpi, tmp_path):
     assert (flops[0] - flops[1]).tolist() == [0, 100, 200]
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("yield client.show(np.zeros((1, 2), np.float32))", "shows rows: first `yield client.count(n)`"),
-        (
-            "yield client.count(2)\n        yield client.show(np.zeros((1, 2), np.float32))",
-            "returned float32 [1, 2]: it must be float32 [2, 2]",
-        ),
-        ("yield client.count(-1)", "it must be a whole number, 0 or more"),
-        ("yield client.answer([])", "answers: it must be a list of rows for each client"),
-        ("yield 3", "yielded 3: yield what a verb returns"),
-        (
-            "client.count(2)\n        yield client.show(np.zeros((2, 2), np.float32))",
-            "shows rows: first `yield",
-        ),
-        ("yield client.count(2**63)", "it must be a whole number, 0 or more"),
-        (
-            "yield client.count(1)\n        yield client.show(np.zeros((1, 0), np.float32))",
-            "returned float32 [1, 0]: it must be float32 [1, 1]",
-        ),
-        (
-            "while True:\n            yield client.count(1)",
-            "yielded more than 10,000 times: it must come to an end",
-        ),
-        ("self.seen = client.id", "changed self.seen, which no checkpoint holds"),
-        ("np.random.rand()", "drew from a global generator"),
-        (
-            "for _ in range(2):\n            client.add_nodes(np.zeros(0, int), client.graphs.features[:0])",
-            "adds nodes a second time: add all at once",
-        ),
-        (
-            "if client.id:\n            yield client.count(1)",
-            "takes other exchanges, or rows of other widths, on some clients than on others",
-        ),
-        ("client.add_nodes(np.array([10**6]), np.zeros((1, 4), 'f4'))", "named node 1000000: there is none"),
-    ],
-)
+MISTAKES = """
+yield client.show(np.zeros((1, 2), 'f4')) -> shows rows: first `yield client.count(n)`
+yield client.count(2) | yield client.show(np.zeros((1, 2), 'f4'))
+    -> returned float32 [1, 2]: it must be float32 [2, 2]
+yield client.count(-1) -> it must be a whole number, 0 or more
+yield client.answer([]) -> answers: it must be a list of rows for each client
+yield 3 -> yielded 3: yield what a verb returns
+client.count(2) | yield client.show(np.zeros((2, 2), 'f4')) -> shows rows: first `yield
+yield client.count(2**63) -> it must be a whole number, 0 or more
+yield client.count(1) | yield client.show(np.zeros((1, 0), 'f4'))
+    -> returned float32 [1, 0]: it must be float32 [1, 1]
+while True: yield client.count(1) -> yielded more than 10,000 times: it must come to an end
+self.seen = client.id -> changed self.seen, which no checkpoint holds
+np.random.rand() -> drew from a global generator
+for _ in range(2): client.add_nodes(np.zeros(0, int), client.graphs.features[:0])
+    -> adds nodes a second time: add all at once
+if client.id: yield client.count(1)
+    -> takes other exchanges, or rows of other widths, on some clients than on others
+client.add_nodes(np.array([10**6]), np.zeros((1, 4), 'f4')) -> named node 1000000: there is none
+"""
+"""Bodies of `prepare`, in which | begins a line."""
+
+
+@pytest.mark.parametrize(("body", "words"), table(MISTAKES))
 def test_a_mistake_is_one_line(command, fedmpi, body, words):
-    done = fedmpi(*command(body), "runs")
+    done = fedmpi(*command(body.replace(" | ", "\n        ")), "runs")
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("fedmpi: ")]
     assert done.returncode == 1
     assert "algorithm meet: hook prepare in" in line and words in line

@@ -124,10 +124,6 @@ def test_a_servers_program_that_does_otherwise_when_repeated_ends_the_run(run, b
     assert words in done.line
 
 
-def test_a_servers_program_that_keeps_its_state_in_the_servers_memory_is_fine(run):
-    assert run(SERVER.format(body="factor += self.server['energy'][0]")).record.rounds_completed == 3
-
-
 def test_fedmpis_own_algorithms_pass(fedmpi, tmp_path, monkeypatch):
     """In a second round of each, with a state or a memory of the round."""
     watched, talk = set(), HookCalls.talk

@@ -1,8 +1,6 @@
 """Energy in records: once per node, by phase, in no result, and absent where nothing counts it."""
 
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +8,6 @@ import pytest
 
 from fedmpi import energy
 from fedmpi.analysis.summary import summarise
-from fedmpi.comm.launch import mpiexec
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.exchange.meter import Energy, Meter, find_energy
@@ -139,37 +136,9 @@ def test_a_phase_inside_another_is_taken_from_it():
 def test_one_rank_of_each_node_reads(node, workers, reader, monkeypatch, tiny_suite):
     (checked, *_) = check_suite(read(tiny_suite))
     monkeypatch.setattr(energy, "host", lambda: energy.Counters([Ticking()]))
-    worlds = [
-        SimpleNamespace(rank=rank, node_ranks=node, workers=lambda shared: workers, any=lambda mine: mine)
-        for rank in node
-    ]
+    same = {"node_ranks": node, "workers": lambda shared: workers, "any": lambda mine: mine}
+    worlds = [SimpleNamespace(rank=rank, **same) for rank in node]
     assert [world.rank for world in worlds if find_energy(checked.case, world).reads] == [reader]
-
-
-RANK = """
-import sys
-from fedmpi import energy
-from fedmpi.cli.main import main
-from pathlib import Path
-energy.host.__defaults__ = (Path({powercap!r}),)
-sys.argv = ["fedmpi", "run", {suite!r}, "--case", "fedavg", "--out", "several"]
-main()
-"""
-
-
-def test_of_several_ranks_on_a_node_one_has_numbers(tiny_suite, tmp_path):
-    domain = tmp_path / "powercap" / "intel-rapl:0"
-    domain.mkdir(parents=True)
-    for name, text in (("name", "package-0"), ("energy_uj", "5"), ("max_energy_range_uj", "100")):
-        (domain / name).write_text(text)
-    code = RANK.format(powercap=str(domain.parent), suite=str(tiny_suite))
-    command = [mpiexec(), "-n", "3", sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (attempt,) = load_run(tmp_path / "several" / "fedavg").attempts
-    counted = np.isfinite(attempt.measurements["host_joules"])
-    assert counted.tolist() == [[False, True, False]] * 4
-    assert (attempt.measurements["host_joules"][counted] == 0).all()  # the made counter stands still
 
 
 def test_info_says_whether_energy_is_counted(fedmpi, monkeypatch):

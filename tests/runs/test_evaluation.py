@@ -8,10 +8,9 @@ SCORES = ("val_loss", "val_accuracy", "test_loss", "test_accuracy")
 
 
 def test_models_are_scored_every_so_many_rounds_and_in_the_last(fedmpi, tiny_suite, tmp_path):
-    usual, seldom = (
-        next(iter(runs_of(fedmpi, tmp_path, tiny_suite, "algorithm=fedavg", setting).values())).results
-        for setting in ("evaluation.every=1", "evaluation.every=3")
-    )
+    common = (fedmpi, tmp_path, tiny_suite, "algorithm=fedavg")
+    found = [runs_of(*common, f"evaluation.every={every}").values() for every in (1, 3)]
+    usual, seldom = (run.results for (run,) in found)
     for name in SCORES:
         assert np.array_equal(seldom[name][[2, 3]], usual[name][[2, 3]]), name
         assert np.isnan(seldom[name][[0, 1]]).all(), name

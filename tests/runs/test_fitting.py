@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from fedmpi.algorithms.fedopt import FedAdam
-from fedmpi.algorithms.gcfl_plus import GcflPlus, GcflPlusOptions
 from fedmpi.client.state import StateLayout
 from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.store.checkpoint import Unfit
+from tests.algorithms.programs import named
 
 LAYOUTS = {0: StateLayout(8, 2, (6,)), 1: StateLayout(11, 3, (9,))}
 """Two clients of 2 and 3 parameters with both moments and a step count."""
@@ -27,7 +27,7 @@ def server(algorithm):
 
 
 FEDOPT = server(FedAdam(FedAdam.Options(name="fedadam")))
-PLUS = server(GcflPlus(GcflPlusOptions(length=3)))
+PLUS = server(named("gcfl-plus", length=3))
 
 
 def test_what_is_of_this_run_fits():

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from fedmpi.datasets.networks import with_relations
-from fedmpi.datasets.raw import RawGraphs
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, SparseRows
 from fedmpi.models.dropout import DropoutStreams
@@ -13,8 +12,8 @@ from fedmpi.models.flops import RgcnFlops
 from fedmpi.models.networks import build
 from fedmpi.models.options import RgcnOptions, Shape
 from fedmpi.models.outcome import Evaluation, Outcome
-from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.link_prediction import LinkPrediction
+from tests.making import client, labelled
 from tests.tasks.making import make_case
 
 NODES, RELATIONS = 12, 3
@@ -50,12 +49,8 @@ def task():
     """Two clients of two held-out triples each; the second validates none."""
     places, labels = HELD[:6, [0, 2]], HELD[:6, 1]
     topology, _ = with_relations(places[:, 0], places[:, 1], labels, np.array([0, NODES]))
-    raw = RawGraphs("TOY", topology, None, (), None, labels, ("a", "b", "c"), places=places)
-    nodes, nothing = np.arange(NODES), np.zeros(0, np.int64)
-    splits = [
-        ClientSplit("one", 0, np.array([0, 1]), np.array([2]), np.array([3]), True, nodes),
-        ClientSplit("two", 0, np.array([4]), nothing, np.array([5]), True, nodes),
-    ]
+    raw = labelled(topology, labels, "abc", places=places)
+    splits = [client([0, 1], [2], [3], range(NODES)), client([4], [], [5], range(NODES))]
     return LinkPrediction(make_case(), [raw], splits)
 
 
@@ -122,9 +117,8 @@ def test_the_loss_is_the_binary_cross_entropy_of_both(task, module):
 
 def evaluation(val, test):
     parts = (np.array(ranks, np.float32).reshape(-1, 2) for ranks in (val, test))
-    made = [
-        Outcome(np.zeros(len(p)), np.zeros(len(p), np.uint8), np.ones(len(p), np.int64), p) for p in parts
-    ]
+    sizes = [(len(part), part) for part in parts]
+    made = [Outcome(np.zeros(n), np.zeros(n, np.uint8), np.ones(n, np.int64), part) for n, part in sizes]
     return Evaluation(*made, 0, 0)
 
 

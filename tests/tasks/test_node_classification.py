@@ -6,26 +6,21 @@ import torch
 from sklearn.metrics import f1_score
 
 from fedmpi.datasets.networks import undirected
-from fedmpi.datasets.raw import RawGraphs
 from fedmpi.metrics.tasks import f1
 from fedmpi.models.outcome import Evaluation
-from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.node_classification import NodeClassification
+from tests.making import client, labelled
 from tests.tasks.making import make_case
 
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
-NOTHING = np.zeros(0, np.int64)
 
 
 @pytest.fixture
 def task():
     """Two clients: one validates node 2 and tests nodes 3 and 4, one tests node 7."""
     topology = undirected(np.arange(7), np.arange(1, 8), np.array([0, 8]))
-    raw = RawGraphs("TOY", topology, None, (), None, LABELS, ("a", "b", "c"), places=np.arange(8))
-    splits = [
-        ClientSplit("one", 0, np.array([0, 1]), np.array([2]), np.array([3, 4]), True, np.arange(5)),
-        ClientSplit("two", 0, np.array([5, 6]), NOTHING, np.array([7]), True, np.arange(5, 8)),
-    ]
+    raw = labelled(topology, LABELS, "abc", places=np.arange(8))
+    splits = [client([0, 1], [2], [3, 4], range(5)), client([5, 6], [], [7], range(5, 8))]
     return NodeClassification(make_case(), [raw], splits)
 
 

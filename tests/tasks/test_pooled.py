@@ -1,19 +1,17 @@
 """Scores over all clients' graphs, made on rank 0 of what every client sends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from fedmpi.models.outcome import Evaluation, Outcome
-from fedmpi.partition.partition import ClientSplit
+from tests.making import client
 from tests.tasks.making import make_task
 
 NAN = np.nan
 
 
-def evaluation(val: list[list[float]], test: list[list[float]]) -> Evaluation:
-    def outcome(scores: list[list[float]]) -> Outcome:
+def evaluation(val, test):
+    def outcome(scores):
         table = np.array(scores, np.float32).reshape(len(scores), 2)
         return Outcome(np.zeros(len(table)), np.zeros(len(table), np.uint8), np.ones(len(table), int), table)
 
@@ -24,12 +22,7 @@ def evaluation(val: list[list[float]], test: list[list[float]]) -> Evaluation:
 def scores():
     """Two clients: one has a validation and two test graphs, the other two validation graphs and no test graph."""
     labels = np.array([[0, 1], [1, 0], [0, 0], [1, NAN], [1, 0], [0, 1]])
-    first, second = ([0], [1], [4, 5]), ([0], [2, 3], [])
-    return make_task("multi-task", labels, [_split(*first), _split(*second)])
-
-
-def _split(*parts: list[int]) -> ClientSplit:
-    return ClientSplit("client", 0, *(np.array(part, np.int64) for part in parts), True)
+    return make_task("multi-task", labels, [client([0], [1], [4, 5]), client([0], [2, 3])])
 
 
 FIRST = evaluation([[2, 1]], [[1, 5], [0, 7]])

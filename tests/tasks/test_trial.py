@@ -52,12 +52,11 @@ def test_the_example_passes(plugin):
 
 def test_a_task_on_nodes_has_a_label_for_each_node(plugin):
     by_node = EXAMPLE.replace("row_ptr[raw.topology.graph_ptr]", "row_ptr")
-    plugin(
-        text=by_node.replace('labels: ClassVar[str] = "reg', 'of = "node"\n    labels: ClassVar[str] = "reg')
-    )
+    labels = 'labels: ClassVar[str] = "reg'
+    plugin(text=by_node.replace(labels, f'of = "node"\n    {labels}'))
     assert examples_of(TASKS["edge-count"], nodes(NetworkSize())).labels.shape == (600, 1)
     short = replace(nodes(NetworkSize()), places=np.arange(599))
-    with pytest.raises(BadInput, match=r"labels must be \[599, 1\], a row for each node"):
+    with refused(match=r"labels must be \[599, 1\], a row for each node"):
         examples_of(TASKS["edge-count"], short)
 
 
@@ -160,10 +159,8 @@ def test_predictions_that_are_nan_of_finite_outputs_end_the_run(plugin):
 def test_a_task_that_makes_its_labels_decides_what_fits_them(plugin, module, base):
     body = "@classmethod\n    def examples(cls, raw): return raw"
     plugin(text=DERIVED.format(module=module, base=base, body=body))
-    assert (
-        build("suite", CaseSettings("case", {"task": "edge-count", "dataset": "PROTEINS"})).case.kernels
-        == "csr"
-    )
+    settings = CaseSettings("case", {"task": "edge-count", "dataset": "PROTEINS"})
+    assert build("suite", settings).case.kernels == "csr"
     own = {"name": "gin", "head": "own"}
     with pytest.raises(Exception, match='"own" is for graphs with one class each'):
         build("suite", CaseSettings("case", {"task": "edge-count", "dataset": "PROTEINS", "model": own}))
@@ -180,7 +177,7 @@ def test_two_plugins_of_one_file_name_are_refused(plugin, tmp_path):
     other = tmp_path / "other" / "edgecount.py"
     other.parent.mkdir()
     other.write_text(EXAMPLE + "\n")
-    with pytest.raises(BadInput, match=r"another plug-in has this name: .*; rename one of them"):
+    with refused(match=r"another plug-in has this name: .*; rename one of them"):
         load_plugin(other)
 
 

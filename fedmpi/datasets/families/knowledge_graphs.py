@@ -53,18 +53,10 @@ def read_triples(folder: Path, name: str) -> RawGraphs:
     relation_names, labels = _numbered(relations)
     places = nodes.reshape(2, -1).T.copy()
     training = places[:num_training]
-    graph_ptr = np.asarray([0, len(entity_names)])
-    return RawGraphs(
-        name,
-        undirected(training[:, 0], training[:, 1], graph_ptr),
-        None,
-        (),
-        None,
-        labels,
-        tuple(relation_names),
-        places=places,
-        parts=np.repeat(np.arange(3, dtype=np.int8), lengths),
-    )
+    topology = undirected(training[:, 0], training[:, 1], np.asarray([0, len(entity_names)]))
+    parts = np.repeat(np.arange(3, dtype=np.int8), lengths)
+    names = tuple(relation_names)
+    return RawGraphs(name, topology, None, (), None, labels, names, places=places, parts=parts)
 
 
 def _columns(path: Path) -> list[list[str]]:

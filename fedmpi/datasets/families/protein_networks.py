@@ -7,6 +7,7 @@ PyTorch Geometric's `PPI` does.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,19 +59,12 @@ def read_networks(path: Path, name: str) -> RawGraphs:
         np.concatenate([nodes + start for nodes, start in zip(each, offsets, strict=False)])
         for each in (first, second)
     )
-    targets = np.concatenate(labels)
-    return RawGraphs(
-        name,
-        undirected(senders, receivers, pointers(np.concatenate(sizes))),
-        None,
-        (),
-        np.concatenate(features),
-        targets,
-        tuple(str(column) for column in range(targets.shape[1])),
-        "multi-task",
-        places=np.arange(len(targets)),
-        parts=np.repeat(np.arange(3, dtype=np.int8), np.diff(offsets)),
-    )
+    topology = undirected(senders, receivers, pointers(np.concatenate(sizes)))
+    targets, rows = np.concatenate(labels), np.concatenate(features)
+    names = tuple(str(column) for column in range(targets.shape[1]))
+    parts = np.repeat(np.arange(3, dtype=np.int8), np.diff(offsets))
+    found = RawGraphs(name, topology, None, (), rows, targets, names, "multi-task")
+    return replace(found, places=np.arange(len(targets)), parts=parts)
 
 
 def _part(path: Path, split: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Int, Int, Int]:

@@ -11,6 +11,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -78,12 +79,7 @@ def read_ratings(path: Path, name: str) -> RawGraphs:
 
 
 def packed(
-    name: str,
-    user: Int,
-    item: Int,
-    rating: npt.NDArray[np.float64],
-    category: Int,
-    num_nodes: int,
+    name: str, user: Int, item: Int, rating: npt.NDArray[np.float64], category: Int, num_nodes: int
 ) -> RawGraphs:
     """Return the graphs of all categories, of distinct pairs of original nodes.
 
@@ -110,18 +106,9 @@ def packed(
     edges = np.flatnonzero(kept[sender])
     edges = edges[np.argsort(graph[edges], kind="stable")]
     places = np.stack([number[sender[edges]], number[receiver[edges]]], axis=1)
-    return RawGraphs(
-        name,
-        undirected(places[:, 0], places[:, 1], graph_ptr),
-        None,
-        (),
-        None,
-        rating[edges, None],
-        ("rating",),
-        "regression",
-        places=places,
-        node_rows=(nodes % num_nodes)[kept],
-    )
+    topology, rows = undirected(places[:, 0], places[:, 1], graph_ptr), (nodes % num_nodes)[kept]
+    raw = RawGraphs(name, topology, None, (), None, rating[edges, None], ("rating",), "regression")
+    return replace(raw, places=places, node_rows=rows)
 
 
 def _in_largest_component(first: Int, second: Int, graph_of: Int, num_graphs: int) -> npt.NDArray[np.bool_]:

@@ -17,18 +17,7 @@ from fedmpi.graphs.packed import GraphSet, pointers
 from fedmpi.graphs.products import Floats
 from fedmpi.graphs.sparse import transposed, with_self_loops
 from fedmpi.graphs.streams import Drop
-from fedmpi.kernels.molecules import steps
-from fedmpi.kernels.molecules.arrays import (
-    GAT,
-    GCN,
-    SAGE,
-    STREAMS,
-    GraphResults,
-    Longs,
-    Molecules,
-    Network,
-    Plan,
-)
+from fedmpi.kernels.molecules import arrays, steps
 from fedmpi.kernels.molecules.layout import Layout, hidden_width
 from fedmpi.kernels.molecules.room import executed, made
 from fedmpi.kernels.scratch import zeros
@@ -62,7 +51,7 @@ class FastMolecules:
         self._options, self._model = options, model
         self._layout = Layout(options, model)
         vector, gradient = (zeros(self._layout.length) for _ in range(2))
-        self._network = Network(
+        self._network = arrays.Network(
             kind=_kind(options),
             task=task,
             hidden=hidden_width(options),
@@ -80,7 +69,7 @@ class FastMolecules:
         self._room = (0, 0)
         self._work = made(options, self._network, self._layout.width, *self._room)
 
-    def molecules(self, graphs: GraphSet, targets: np.ndarray) -> Molecules:
+    def molecules(self, graphs: GraphSet, targets: np.ndarray) -> arrays.Molecules:
         """Return graphs as the passes take them; targets float64 [G, T]."""
         row_ptr, columns = with_self_loops(graphs.topology)
         node_ptr = graphs.topology.graph_ptr
@@ -90,7 +79,7 @@ class FastMolecules:
         starts = np.repeat(node_ptr[:-1], sizes)
         receivers = np.repeat(np.arange(len(row_ptr) - 1), np.diff(row_ptr))
         features = np.ascontiguousarray(graphs.features)
-        ready = Molecules(
+        ready = arrays.Molecules(
             node_ptr=np.ascontiguousarray(node_ptr, np.int64),
             pointers=row_ptr.astype(np.int32),
             columns=(columns - starts[receivers]).astype(np.int32),
@@ -102,7 +91,7 @@ class FastMolecules:
             features=features,
             targets=np.ascontiguousarray(targets, np.float64),
         )
-        if self._network.kind != GCN:
+        if self._network.kind != arrays.GCN:
             return ready
         roots = 1 / np.sqrt(np.diff(row_ptr).astype(np.float32))
         weights = roots[receivers] * roots[columns]
@@ -117,12 +106,12 @@ class FastMolecules:
 
     def train(
         self,
-        graphs: Molecules,
-        batches: Sequence[Longs],
+        graphs: arrays.Molecules,
+        batches: Sequence[arrays.Longs],
         streams: Sequence[DropoutStreams],
         descent: Descent,
         moments: Moments,
-    ) -> GraphResults:
+    ) -> arrays.GraphResults:
         """Take a step for each batch; parameters, gradient and moments become those after the last.
 
         Parameters
@@ -147,7 +136,9 @@ class FastMolecules:
         self._layout.unpack(network.gradient, self._model.gradient.numpy()[trained])
         return results
 
-    def step(self, graphs: Molecules, batch: Longs, streams: DropoutStreams) -> GraphResults:
+    def step(
+        self, graphs: arrays.Molecules, batch: arrays.Longs, streams: DropoutStreams
+    ) -> arrays.GraphResults:
         """Set the model's gradient to that of the mean loss of a batch."""
         plan, results = self._plan([batch], [streams])
         network = self._load()
@@ -155,7 +146,7 @@ class FastMolecules:
         self._layout.unpack(network.gradient, self._model.gradient.numpy())
         return results
 
-    def evaluate(self, graphs: Molecules, parts: Sequence[Longs]) -> GraphResults:
+    def evaluate(self, graphs: arrays.Molecules, parts: Sequence[arrays.Longs]) -> arrays.GraphResults:
         """Run the graphs of each part forward, without dropout."""
         plan, results = self._plan(parts, None)
         steps.evaluate(graphs, plan, self._drop, self._load(), self._work, results)
@@ -165,26 +156,26 @@ class FastMolecules:
         """Return the FLOPs of the compiled passes over these graphs, with what padding adds."""
         return executed(self._network, self._layout.width, counts, training=training)
 
-    def _load(self) -> Network:
+    def _load(self) -> arrays.Network:
         """Bring the padded parameters up to date."""
         self._layout.pack(self._model.parameters.numpy(), self._network.vector)
         return self._network
 
     def _plan(
-        self, batches: Sequence[Longs], streams: Sequence[DropoutStreams] | None
-    ) -> tuple[Plan, GraphResults]:
-        count = STREAMS[self._network.kind]
+        self, batches: Sequence[arrays.Longs], streams: Sequence[DropoutStreams] | None
+    ) -> tuple[arrays.Plan, arrays.GraphResults]:
+        count = arrays.STREAMS[self._network.kind]
         if streams is None:
             keys = np.tile(np.array(fixed_keys(count), np.int64), (len(batches), 1))
         else:
             keys = np.array([each.keys(count) for each in streams], np.int64).reshape(-1, count)
         order = np.concatenate([np.zeros(0, np.int64), *batches])
-        results = GraphResults(
+        results = arrays.GraphResults(
             np.zeros(len(order)),
             np.zeros((len(order), self._network.outputs), np.float32),
             np.zeros((len(order) if streams is None else 0, self._options.graph), np.float32),
         )
-        return Plan(order, pointers([len(batch) for batch in batches]), keys.view(np.uint64)), results
+        return arrays.Plan(order, pointers([len(batch) for batch in batches]), keys.view(np.uint64)), results
 
     def _make_room(self, nodes: int, entries: int) -> None:
         if nodes > self._room[0] or entries > self._room[1]:
@@ -195,11 +186,11 @@ class FastMolecules:
 def _kind(options: FedGraphNNOptions) -> int:
     match options:
         case FedGraphNNGatOptions():
-            return GAT
+            return arrays.GAT
         case FedGraphNNSageOptions():
-            return SAGE
+            return arrays.SAGE
         case _:
-            return GCN
+            return arrays.GCN
 
 
 def _combined(row_ptr: np.ndarray, columns: np.ndarray, weights: Floats, x: Floats) -> Floats:

@@ -18,10 +18,8 @@ def encoded(many_kinds):
 def test_taken_graphs_have_their_own_rows_only(encoded):
     whole = channel_batch(encoded, 2)
     for chosen in ([3, 0], [2], [1, 1, 0, 2]):
-        taken, alone = (
-            whole.take(np.array(chosen)).structure,
-            channel_batch(encoded.take(np.array(chosen)), 2).structure,
-        )
+        taken = whole.take(np.array(chosen)).structure
+        alone = channel_batch(encoded.take(np.array(chosen)), 2).structure
         assert taken.inputs.shape == alone.inputs.shape
         assert [m.num_rows for m in taken.layers] == [m.num_rows for m in alone.layers]
 

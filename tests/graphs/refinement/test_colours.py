@@ -3,14 +3,11 @@
 import numpy as np
 
 from fedmpi.graphs.diffusion import WeightedTopology
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.refinement.colours import ColouredGraphs
+from tests.making import packed
 
-PATHS = Topology(
-    graph_ptr=np.array([0, 3, 4, 8]),
-    row_ptr=np.array([0, 1, 3, 4, 4, 5, 7, 9, 10]),
-    columns=np.array([1, 0, 2, 1, 5, 4, 6, 5, 7, 6]),
-)
+PATHS = packed((3, [(0, 1), (1, 2)]), (1, []), (4, [(0, 1), (1, 2), (2, 3)]))
 """A path of three nodes, a node alone, a path of four."""
 
 GRAPHS = GraphSet(PATHS, np.ones((1, 2), np.float32), np.zeros(8, int), np.zeros(3, int))
@@ -22,17 +19,10 @@ def test_nodes_as_many_steps_from_an_end_are_one_row():
     assert first.counts.tolist() == [4, 3, 1]  # ends, inner nodes, the node alone
     assert rows.inputs[:, :2].tolist() == [[2, 2], [3, 3], [1, 1]]
     assert not rows.inputs[:, 2:].any()
-    assert second.counts.tolist() == [
-        4,
-        1,
-        1,
-        2,
-    ]  # the middle of three nodes is no longer as the inner of four
-    assert [second.sums.columns[a:b].tolist() for a, b in ((0, 2), (2, 5), (5, 6))] == [
-        [1, 0],
-        [0, 0, 1],
-        [2],
-    ]
+    # the middle of three nodes is no longer as the inner of four
+    assert second.counts.tolist() == [4, 1, 1, 2]
+    entries = [second.sums.columns[a:b].tolist() for a, b in ((0, 2), (2, 5), (5, 6))]
+    assert entries == [[1, 0], [0, 0, 1], [2]]
     assert second.pooling.columns.tolist() == [0, 1, 0, 2, 0, 3, 3, 0]
     assert rows.node_classes.class_of_node.tolist() == second.pooling.columns.tolist()
     assert [each.tolist() for each in rows.node_classes.rows] == [[0, 1, 2, 1], [0, 1, 2, 3]]
@@ -58,7 +48,7 @@ def test_weights_tell_nodes_apart():
 
 def test_nodes_that_were_apart_and_are_alike_again_have_vectors_of_their_own():
     # A path of four with features 1, 2, 1, 2: its inner nodes sum to 4 and 5, then both to 12.
-    path = Topology(np.array([0, 4]), np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2]))
+    path = packed((4, [(0, 1), (1, 2), (2, 3)]))
     graphs = GraphSet(path, np.array([[1.0], [2.0]], np.float32), np.array([0, 1, 0, 1]), np.zeros(1, int))
     rows = ColouredGraphs(graphs, None, 2, by_node=True).take(None)
     assert rows.inputs[:, 0].tolist() == [3, 4, 5]

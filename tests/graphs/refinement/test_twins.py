@@ -1,7 +1,7 @@
 import torch
 
 from fedmpi.graphs.batch import Batch
-from tests.graphs.making import clique, packed
+from tests.making import clique, packed
 
 
 def batch_of(topology):

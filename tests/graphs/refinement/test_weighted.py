@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from fedmpi.graphs.packed import GraphSet, Topology
-from fedmpi.graphs.refinement.weighted import (
-    attention_levels,
-    mean_levels,
-    message_levels,
-    message_quotient,
-    normalised_levels,
-    normalised_quotient,
-)
-from tests.graphs.making import dense, packed
+from fedmpi.graphs.refinement import weighted
+from tests.making import dense, packed
 
 
 @pytest.fixture
@@ -26,7 +19,7 @@ def star():
 
 
 def test_normalised_rows(star):
-    found = normalised_quotient(star)
+    found = weighted.normalised_quotient(star)
     assert np.diff(found.member_ptr).tolist() == [1, 1, 1, 1, 3]  # the triangle's nodes are twins
     edge = 1 / np.sqrt(4 * 2)
     assert np.allclose(dense(found.first), [[1 / 4, 3 * edge], [edge, 1 / 2], [0, 1]])
@@ -34,19 +27,19 @@ def test_normalised_rows(star):
 
 
 def test_rows_of_levels(star):
-    for levels in (normalised_levels, mean_levels, attention_levels):
+    for levels in (weighted.normalised_levels, weighted.mean_levels, weighted.attention_levels):
         assert levels(star, 2).layers[1].width == 3  # the star's middle, its ends, the triangle
 
 
 def test_messages_by_kind_of_edge(star):
-    plain = message_quotient(star)
+    plain = weighted.message_quotient(star)
     assert plain.bonds.shape == (1, 0)
     near, _ = np.split(dense(plain.first), 2)
     assert near.tolist() == [[0, 3], [1, 0], [0, 2]]
     # The star's first edge is of kind 1 in both directions, all others are of kind 0.
     edges = np.zeros((12, 9), np.uint8)
     edges[[0, 3], 8] = 1
-    found = message_quotient(replace(star, edges=edges))
+    found = weighted.message_quotient(replace(star, edges=edges))
     assert found.bonds.tolist() == [[0] * 9, [0] * 8 + [1]]
     assert found.first_of.tolist() == [0, 1, 2, 2, 3, 3, 3]
     first = found.first
@@ -54,7 +47,7 @@ def test_messages_by_kind_of_edge(star):
     seen = [[(int(first.columns[e]), divmod(int(first.weights[e]), 2)) for e in row] for row in entries]
     # The middle sees two ends by kind 0 and one by kind 1; row 1 feature, then number and kind.
     assert seen == [[(1, (2, 0)), (1, (1, 1))], [(0, (1, 1))], [(0, (1, 0))], [(1, (2, 0))]]
-    assert len(message_levels(replace(star, edges=edges), 2).first[1]) == 4
+    assert len(weighted.message_levels(replace(star, edges=edges), 2).first[1]) == 4
 
 
 def test_many_features_and_a_large_hub():
@@ -65,6 +58,6 @@ def test_many_features_and_a_large_hub():
     topology = Topology(np.array([0, size]), row_ptr, np.concatenate([hub, np.zeros(40_000, np.int64)]))
     rows = np.zeros((size, 1), np.float32)
     graphs = GraphSet(topology, rows, np.arange(size), np.zeros(1, np.int64))
-    first = normalised_quotient(graphs).first
+    first = weighted.normalised_quotient(graphs).first
     assert first.columns[first.pointers[1] : first.pointers[2]].tolist() == [0, 1]
     assert np.isfinite(first.weights).all()
