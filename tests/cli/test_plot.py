@@ -118,9 +118,9 @@ def test_plot_draws_finished_runs_without_torch_and_mpi_and_names_the_others(fed
         (["gains", "runs", "--workers", 2], ["gains is drawn from finished runs: --set"]),
         (["gains"], ["gains is drawn from finished runs: fedmpi plot gains RUNS"]),
         (["tiny.toml"], ["no table [figure]", "fedmpi plot"]),
-        (["tiny.toml", "--option", "log=true"], ["--option is for a kind of figure"]),
-        (["losses", "runs", "--option", "log"], ["--option log: write it as name=value"]),
-        (["losses", "runs", "--option", "lag=true"], ['--option lag: unknown option; did you mean "log"']),
+        (["tiny.toml", "--option", "band=true"], ["--option is for a kind of figure"]),
+        (["losses", "runs", "--option", "band"], ["--option band: write it as name=value"]),
+        (["losses", "runs", "--option", "bend=true"], ['--option bend: unknown option; did you mean "band"']),
         (["losses", "runs"], ["runs: no such file or folder"]),
     ],
 )

@@ -85,7 +85,7 @@ if (os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"]) == "1":
     [
         ("raise KeyError(3)", 2, "rank 1: --plugin early.py: KeyError: 3"),
         (
-            "from fedmpi.cli import run; run.plan_suite = None",
+            "from fedmpi.cli import plan; plan.plan_suite = None",
             1,
             "rank 1: this is a defect of fedmpi; please report it with `fedmpi info`",
         ),

@@ -55,7 +55,7 @@ def disturb_each(slurm, fedmpi, root):
         KILLED: lambda task: os.kill(json.loads((root / KILLED / "lock").read_text())["pid"], signal.SIGKILL),
         PREEMPTED: lambda task: warn(slurm, task),
         REQUEUED: lambda task: slurm.command("scontrol", "requeue", task),
-        CANCELLED: lambda task: fedmpi("jobs", "cancel", "disturbed.toml", "--case", CANCELLED),
+        CANCELLED: lambda task: slurm.command("scancel", task),
     }
 
     def left():
