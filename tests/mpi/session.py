@@ -48,6 +48,7 @@ from tests.exchange.compressed import largest  # noqa: E402
 from tests.mpi import calls  # noqa: E402
 from tests.mpi.messages import messages_of_a_round  # noqa: E402
 from tests.mpi.molecules import prepare  # noqa: E402
+from tests.mpi.storm import PLUGINS, rows_of_plugins, write_plugins  # noqa: E402
 from tests.refusals import refused  # noqa: E402
 
 synthetic.generate = functools.cache(synthetic.generate)  # most cases have the same graphs
@@ -78,10 +79,22 @@ def interrupted(mpi, ranks):
     return INTERRUPTED[ranks - 1 - (mpi == "openmpi") :: 4]
 
 
+def suite_of_plugins(world, root):
+    """Have the algorithms of docs/extend.md loaded, and return a suite with a case of each."""
+    suite, head = root / "plugins.toml", SUITE.read_text().partition("case = [")[0]
+    if world.is_root:
+        suite.write_text(f"{head}case = [\n{rows_of_plugins()}]\n")
+        write_plugins(root)
+    world.comm.Barrier()
+    for name in PLUGINS:
+        load_plugin(root / f"{name}.py")
+    return suite
+
+
 def covered(mpi, ranks):
-    """Return the cases that a session runs whole: on 2 and 4 ranks MPICH has one half, Open MPI the other."""
+    """Return the cases that a session runs whole: on 2 ranks MPICH has one half, Open MPI the other."""
     names = [case["label"] for case in tomllib.loads(SUITE.read_text())["matrix"]["case"]]
-    if ranks in (1, 3):
+    if ranks != 2:
         return names
     half = names[mpi == "openmpi" :: 2]
     return [name for name in names if name in half or name in EVERYWHERE]
@@ -205,9 +218,9 @@ def check_the_personalised_factor_stays_at_home(world, root):
     assert not hosted or untouched != others  # pf = "shared"
 
 
-def check_interruption(world, root, case):
+def check_interruption(world, root, case, suite=SUITE):
     """A signal that only the last rank gets stops all ranks after the round, with a checkpoint."""
-    job, original = jobs(root / f"interrupted-{case}")[case], Client.train_locally
+    job, original = jobs(root / f"interrupted-{case}", suite=suite)[case], Client.train_locally
 
     def train(self, case, algorithm, round):
         if round == 1 and world.rank == world.size - 1:
@@ -360,6 +373,9 @@ def check_all(world, root, mpi):
         if (mpi, world.size) == ("mpich", 3):
             check_models_of_clients_stay_at_a_resume(world, root)
             check_methods_that_do_not_touch_each_other_go_together(world, root)
+            suite = suite_of_plugins(world, root)
+            for case in PLUGINS:
+                check_interruption(world, root, case, suite)
     if mpi == "mpich":
         check_the_personalised_factor_stays_at_home(world, root)
         check_hooks_that_differ_between_ranks_are_named(world, root)

@@ -38,6 +38,21 @@ PLUGINS = {
 }
 """Examples of docs/extend.md, and further settings of their cases."""
 
+
+def rows_of_plugins():
+    """Return the rows of a suite's matrix with a case of each plug-in."""
+    row = '    {{ label = "{0}", algorithm = "{0}"{1} }},\n'
+    return "".join(row.format(*each) for each in PLUGINS.items())
+
+
+def write_plugins(folder):
+    """Write the files of the plug-ins, and return their paths."""
+    files = [folder / f"{name}.py" for name in PLUGINS]
+    for file in files:
+        file.write_text(EXAMPLES[file.name][0])
+    return files
+
+
 ENDS_WITHIN_S = 30.0
 """After a blow all processes must be gone by then."""
 
@@ -138,19 +153,17 @@ class Storm:
     def __post_init__(self):
         self.out = self.root / "struck"
         prepare(self.root / "data")
-        row = '    {{ label = "{0}", algorithm = "{0}"{1} }},\n'
-        rows = [row.format(*each) for each in PLUGINS.items()]
+        rows = rows_of_plugins()
         often = f"rounds = {self.rounds}\ncheckpoint_seconds = {self.checkpoint_seconds}\n"
         text = SUITE.read_text().replace("rounds = 4\n", often).removesuffix("]\n")
-        (self.root / "storm.toml").write_text(f"{text}{''.join(rows)}]\n")
+        (self.root / "storm.toml").write_text(f"{text}{rows}]\n")
         (self.root / "cases").write_text("\n".join(self.cases))
 
     def command(self, out):
         """Return the arguments of fedmpi that start or resume all cases."""
         words = f"run storm.toml --cases cases --data data --resume --out {out}".split()
-        for name in PLUGINS:
-            (self.root / f"{name}.py").write_text(EXAMPLES[f"{name}.py"][0])
-            words += ["--plugin", f"{name}.py"]
+        for file in write_plugins(self.root):
+            words += ["--plugin", file.name]
         return words
 
     def current(self):

@@ -18,14 +18,6 @@ METHODS = [
     Blow("links", 2, "one rank", "TERM"),
     Blow("dropouts", 3, "everything"),  # secure sums
 ]
-EXAMPLES = [
-    Blow("sam", 3, "one rank"),
-    Blow("careful", 2, "all ranks"),
-    Blow("partial", 3, "launcher"),
-    Blow("roots", 2, "one rank", "TERM"),
-    Blow("fomo", 3, "everything"),
-    Blow("distil", 2, "one rank"),
-]
 SAVING = [
     Blow("gcfl", 3, "1", moment="before"),  # rank 2's file may be there, rank 1's is not
     Blow("krum", 4, "2", moment="middle"),  # of its file
@@ -35,7 +27,7 @@ SAVING = [
 
 
 @pytest.mark.usefixtures("forgetting")
-@pytest.mark.parametrize("blows", [METHODS, EXAMPLES, SAVING], ids=["methods", "examples", "saving"])
+@pytest.mark.parametrize("blows", [METHODS, SAVING], ids=["methods", "saving"])
 def test_kills_change_nothing(blows, fedmpi, tmp_path):
     """Each attempt completes the case before, is struck in its own, and the last ends on one rank."""
     storm = Storm(find("mpich"), tmp_path, [blow.case for blow in blows], rounds=ROUNDS)
