@@ -15,8 +15,10 @@ from fedmpi.cli.options import Cache, Json, Out, Plugin, Set, SuiteName
 from fedmpi.cli.terminal import print_json, say
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
+from fedmpi.jobs import order as orders
 from fedmpi.jobs import slurm, submission
-from fedmpi.jobs.order import Ordered, absolute, changed, reopen
+from fedmpi.jobs.order import absolute, changed, reopen
+from fedmpi.jobs.ordered import Ordered
 from fedmpi.jobs.plan import Wishes
 from fedmpi.jobs.status import ask, ask_or_refuse, states
 from fedmpi.jobs.submission import Request, earlier
@@ -110,7 +112,7 @@ def render(
     fedmpi jobs render gcfl/table3 --system generic-cpu --to scripts
     """
     ordered = order.of(suite, shape, data)
-    texts = ordered.rendered(to.absolute(), template)
+    texts = orders.rendered(ordered, to.absolute(), template)
     try:
         to.mkdir(parents=True, exist_ok=True)
         submission.write(to, texts)
@@ -140,7 +142,7 @@ def submit(suite: SuiteName, shape: Shape, order: Order, data: Cache = None) -> 
             f"jobs of this suite are in the queue ({', '.join(active)}): see fedmpi jobs status; "
             "fedmpi jobs resume adds what has failed, fedmpi jobs cancel ends them"
         )
-    jobs_report.show_submitted(ordered, ordered.submit(ordered.items))
+    jobs_report.show_submitted(ordered, orders.submit(ordered, ordered.items))
     return 0
 
 
@@ -191,7 +193,7 @@ def resume(target: Target, shape: Shape, system: str | None = None, out: Out = N
     found = states(ordered.items, before, ask_or_refuse(before))
     jobs_report.say_held(found)
     ordered = changed(ordered, system, shape)
-    jobs_report.show_submitted(ordered, ordered.submit([state.item for state in found if state.left]))
+    jobs_report.show_submitted(ordered, orders.submit(ordered, [state.item for state in found if state.left]))
     return 0
 
 

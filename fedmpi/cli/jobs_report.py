@@ -13,7 +13,7 @@ import numpy as np
 from fedmpi.cli.terminal import print_json, say, show
 from fedmpi.jobs import systems
 from fedmpi.jobs.cases import num_clients
-from fedmpi.jobs.order import Ordered
+from fedmpi.jobs.ordered import Ordered
 from fedmpi.jobs.plan import Batch, Plan
 from fedmpi.jobs.status import State
 from fedmpi.jobs.submission import Submission

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
@@ -14,12 +14,10 @@ from fedmpi.config import modes
 from fedmpi.datasets.names import family_of
 from fedmpi.errors import BadInput
 from fedmpi.jobs.cases import datasets
+from fedmpi.jobs.ordered import Ordered
 from fedmpi.jobs.plan import Batch, Plan
 from fedmpi.jobs.systems import GPUS, System
 from fedmpi.jobs.systems import folder as folder_of
-
-if TYPE_CHECKING:
-    from fedmpi.jobs.order import Ordered
 
 TEMPLATES = ("sweep", "cpu", "gpu", "container")
 """What a suite can be rendered as: an array of its cases, or one job for all of them."""

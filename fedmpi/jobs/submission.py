@@ -16,8 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from fedmpi.clock import utc_stamp
 from fedmpi.config.documents import load_json
 from fedmpi.errors import BadInput
-from fedmpi.jobs import render, slurm
-from fedmpi.jobs.plan import Plan, Wishes
+from fedmpi.jobs import slurm
+from fedmpi.jobs.plan import Batch, Wishes
 from fedmpi.store import disk
 
 FOLDER = "slurm"
@@ -133,8 +133,8 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
             (folder / name).chmod(0o755)
 
 
-def submit(plan: Plan, submission: Submission, name: str) -> Submission:
-    """Submit the scripts that lie in the submission's folder: all cases, then the report.
+def submit(scripts: Mapping[str, Batch], submission: Submission, name: str) -> Submission:
+    """Submit scripts that lie in the submission's folder, each with its batch, then the report.
 
     Every script is tried with ``--test-only`` before any is submitted. The report waits until all
     tasks have ended, well or not.
@@ -145,11 +145,10 @@ def submit(plan: Plan, submission: Submission, name: str) -> Submission:
         Slurm refuses one; the message says what is submitted already.
     """
     folder = submission.folder
-    scripts = [render.script_name(batch) for batch in plan.batches]
     for script in (*scripts, "report.sbatch"):
         slurm.test(folder / script)
     token = f"{name}-{secrets.token_hex(3)}"
-    for place, (script, batch) in enumerate(zip(scripts, plan.batches, strict=True)):
+    for place, (script, batch) in enumerate(scripts.items()):
         with _naming(submission.jobs):
             number = slurm.submit(folder / script, name=f"{token}-{place}")
         cases = tuple(item.name for item in batch.items)
