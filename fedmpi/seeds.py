@@ -37,6 +37,8 @@ class Purpose(IntEnum):
     PROXY = 14
     MENDING = 15
     PUBLIC = 16
+    COMPRESSION = 17
+    DOWN_COMPRESSION = 18
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -12,6 +12,8 @@ from fedmpi.case.attacks import AttackOptions, NoAttack
 from fedmpi.case.optimizers import AdamOptions, OptimizerOptions
 from fedmpi.case.privacy import NoPrivacy, PrivacyOptions
 from fedmpi.case.reductions import ExactOptions, ReductionOptions
+from fedmpi.compression.none import NoCompression
+from fedmpi.compression.options import Compression
 from fedmpi.config.options import Options
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.errors import BadInput
@@ -65,6 +67,7 @@ class Case(Options):
 
     added: ClassVar[frozenset[str]] = frozenset(
         {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy", "public"}
+        | {"compression", "down_compression"}
     )
 
     suite: str
@@ -91,6 +94,10 @@ class Case(Options):
     """Takes the clients' local steps."""
     reduction: ReductionOptions = ExactOptions()
     """How updates are summed."""
+    compression: Compression = NoCompression()
+    """What travels of a client's update."""
+    down_compression: Compression = NoCompression()
+    """What travels of the change of a model on its way to the clients, which hold replicas."""
     attack: Annotated[AttackOptions, Field(discriminator="name")] = NoAttack()
     """Clients that send what harms the others."""
     privacy: Annotated[PrivacyOptions, Field(discriminator="name")] = NoPrivacy()

@@ -163,7 +163,7 @@ def _show_axis(axis: Axis) -> None:
     default = f'Default: "{axis.default}". `fedmpi options {axis.name} NAME` shows its settings'
     show(Table(columns, axis.entries, axis.meaning, [default] if axis.default else []))
     if axis.common:
-        _print(axis.common, "Settings of all:", "")
+        _print(axis.common, axis.whose, "")
 
 
 def _show_entries(axis: Axis, entries: Sequence[Entry]) -> None:
@@ -239,9 +239,12 @@ def _markdown(found: Sequence[Axis]) -> str:
             every = [setting for entry in axis.entries for setting in entry.settings]
             parts += ["\n", markdown(Table(_SETTINGS, every))]
             continue
+        if axis.like:
+            parts.append(f"\nNames and settings are those of [`{axis.like}`](#{axis.like}).\n")
+            continue
         parts += ["\n", markdown(Table(_ENTRIES, axis.entries))]
         if axis.common:
-            parts += ["\nSettings of all:\n\n", markdown(Table(_SETTINGS, axis.common))]
+            parts += [f"\n{axis.whose}\n\n", markdown(Table(_SETTINGS, axis.common))]
         for entry in axis.entries:
             if own := axis.own(entry):
                 parts += [f"\n### `{entry.name}`\n\n", markdown(Table(_SETTINGS, own))]

@@ -65,6 +65,8 @@ class States:
         Rank of each client.
     size, trained : int
         Number of elements that travel, and of those of a model before the running statistics.
+    tensors : tuple of tuples of int
+        Shapes of the tensors that the latter are.
     device : torch.device
         Where this rank's models live.
     messages, tells : MessageLayout
@@ -105,6 +107,7 @@ class States:
             for declared in (algorithm.messages, algorithm.tells)
         )
         self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
+        self.tensors = first.shapes
         public = federation.public(case) if algorithm.reads_outputs else None
         self._public = None if public is None else Batch.of(public, self.device)
         self.clients = {

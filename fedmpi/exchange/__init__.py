@@ -1,1 +1,1 @@
-"""What travels in a round, and what becomes of an update: messages, means, secure sums, privacy."""
+"""What travels in a round, and what becomes of an update: messages, compression, sums, privacy."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -86,12 +86,18 @@ class Aggregation(Protocol):
     ----------
     secret : bool
         Whether the server must not see a single client's update, even where one rank hosts the whole group.
+    central : bool
+        Whether rank 0 needs the means of all groups.
     survivors : dict of int to int
         Updates in the mean of each group of the last call, on every rank; 0: the group has no mean.
     """
 
-    secret: ClassVar[bool]
-    survivors: dict[int, int]
+    secret: bool
+    central: bool
+
+    @property
+    def survivors(self) -> dict[int, int]:
+        """See above."""
 
     def means(self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas) -> Means:
         """Return the means of the groups that this rank updates, float64 [shared] each (a collective call).
@@ -159,7 +165,8 @@ class Plain:
     noise: Share | None = None
     survivors: dict[int, int] = field(default_factory=dict)
 
-    secret: ClassVar[bool] = False
+    secret = False
+    central = False
 
     def means(self, groups: Groups, participants: Ints, weights: Weights, deltas: Deltas) -> Means:
         """See `Aggregation`; a group of which no update is left has no mean."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,24 @@ import numpy.typing as npt
 from fedmpi.case.privacy import Clipped, Private
 from fedmpi.case.reductions import SecureOptions
 from fedmpi.case.schema import Case
+from fedmpi.client.deltas import Row
 from fedmpi.client.states import States
 from fedmpi.comm.world import World
-from fedmpi.exchange.aggregation import Aggregation, Buffers, Plain
+from fedmpi.compression.base import Linear
+from fedmpi.exchange.aggregation import Aggregation, Buffers, Plain, gather_rows
 from fedmpi.exchange.attacks import Attackers
+from fedmpi.exchange.codes import Codes, Decoded, Projected, mean_on_all
 from fedmpi.exchange.compression import Compression
+from fedmpi.exchange.down_link import DownLink
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
-from fedmpi.exchange.planning import Answers
+from fedmpi.exchange.planning import Answers, Rows
 from fedmpi.exchange.privacy import Clipping, NoiseOfMeans
 from fedmpi.exchange.totals import Totals
 from fedmpi.exchange.updates import Updates
 from fedmpi.programs.hooks import Hooks
+from fedmpi.seeds import Purpose, key
 
 if TYPE_CHECKING:  # it needs the extra secure
     from fedmpi.exchange.key_ring import KeyRing
@@ -47,6 +52,8 @@ class Chain:
     states : States
         Of the clients that this rank hosts.
     meter : Meter
+    weights : int64 [clients]
+        Of the clients in averages.
     num_clients, sampled : int
         Of whom so many take part in each round.
     announces : bool
@@ -65,6 +72,7 @@ class Chain:
         world: World,
         states: States,
         meter: Meter,
+        weights: Ints,
         num_clients: int,
         sampled: int,
         *,
@@ -73,21 +81,30 @@ class Chain:
         self._case, self._algorithm, self._world, self._states = case, algorithm, world, states
         self._meter, self._announces = meter, announces
         self._keys: KeyRing | None = None
+        compressor = case.compression.make(states.tensors, key(case.seed, Purpose.COMPRESSION))
+        self._codes: Codes | None = None
+        if compressor is not None and algorithm.communicates:
+            self._codes = Codes(world.collectives, states.hosts, compressor, states.size)
+        self._down = self._down_link(num_clients)
         links: list[Link] = [Attackers(case, states.hosts, world.collectives, states.trained)]
         if isinstance(case.privacy, Clipped):
             links.append(Clipping(case.privacy.clip))
         kept = {number: client.chain for number, client in states.clients.items()}
-        links.append(Compression(case, kept))
+        self._compression = Compression(case, kept, self._codes, partial(self._mean_on_all, weights))
+        links.append(self._compression)
         self._noise: NoiseOfMeans | None = None
         if isinstance(case.privacy, Private):
-            self._noise = NoiseOfMeans(case, states.trained, num_clients, sampled, is_root=world.is_root)
+            elements = states.trained
+            if case.privacy.distributed and self._codes is not None:
+                elements = self._codes.compressor.summed
+            self._noise = NoiseOfMeans(case, elements, num_clients, sampled, is_root=world.is_root)
             links.append(self._noise)
         self._links: Sequence[Link] = links
         on_device = case.reduction.buffers == "device"
         buffers = Buffers(states.device if on_device and not world.is_root else None, on_device)
-        sums, sizes = self._sums(states.size, buffers=buffers), (states.size, states.trained)
+        sums, sizes = self._updates(states.size, buffers, learns=True), (states.size, states.trained)
         self.exchange = Exchange(
-            world.collectives, states.hosts, sums, algorithm, *sizes, buffers, self.on_mean
+            world.collectives, states.hosts, sums, algorithm, *sizes, buffers, self.on_mean, self._down
         )
 
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:
@@ -108,11 +125,27 @@ class Chain:
 
         In single precision for every reduction but for what the links change; masks add none.
         """
-        down, update = 4 * self._states.size, 4 * self._states.trained
+        whole, update = 4 * self._states.size, 4 * self._states.trained
         up = update
         for link in self._links:
             up = link.nbytes(self._states.trained, up)
-        return down - update + up, down
+        down = whole if self._down is None else self._down.nbytes
+        return whole - update + up, down + self._compression.received_bytes
+
+    @property
+    def everybody_receives(self) -> bool:
+        """Whether those that take no part in a round get its models, too: changes of what they have."""
+        return self._down is not None
+
+    def server_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what a checkpoint holds of the server for the chain."""
+        kept = None if self._down is None else self._down.residuals
+        return {} if kept is None else {"left_out": kept}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what the server kept."""
+        if "left_out" in arrays and self._down is not None:
+            self._down.residuals = np.array(arrays["left_out"])
 
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
         """Return the values of all links' fields of the record, on rank 0."""
@@ -121,15 +154,44 @@ class Chain:
     def answers(self, samples: Ints) -> Answers:
         """Return what answers the server's program, of clients with so many training examples [clients]."""
         states, asks = self._states, "means" in self._algorithm.asks and self._algorithm.communicates
-        means = self._sums(states.trained, buffers=Buffers()) if asks else None
-        collectives = self._world.collectives
-        return Answers(collectives, states.hosts, means, states.trained, states.size, samples)
+        means = self._updates(states.trained, Buffers()) if asks else None
+        rows: Rows = partial(gather_rows, self._world.collectives, states.hosts)
+        if self._codes is not None:
+            rows = self._codes.rows
+        return Answers(rows, means, states.trained, states.size, samples)
+
+    def _down_link(self, num_clients: int) -> DownLink | None:
+        case, states = self._case, self._states
+        compressor = case.down_compression.make(states.tensors, 0)
+        if compressor is None or not self._algorithm.communicates:
+            return None
+        splits = "splits" in self._algorithm.decides
+        groups = num_clients if splits else int(self._algorithm.groups(num_clients).max()) + 1
+        kept = np.zeros((groups, states.trained), np.float32) if case.down_compression.residual else None
+        return DownLink(compressor, case.seed, states.size, kept if self._world.is_root else None)
 
     def totals(self, width: int) -> Totals | None:
         """Return what sums so many counts of each client, where no single client's are recorded."""
         if self._case.record == "full":
             return None
         return Totals(partial(self._sums, buffers=Buffers()), len(self._states.hosts), width)
+
+    def _updates(self, size: int, buffers: Buffers, *, learns: bool = False) -> Aggregation:
+        """Return what averages so many elements of updates, compressed or not."""
+        codes = self._codes
+        if codes is None:
+            return self._sums(size, buffers=buffers)
+        if not isinstance(codes.compressor, Linear):
+            return Decoded(codes, self._case.reduction, size)
+        inner = self._sums(codes.compressor.coefficients + size - codes.compressor.size, buffers=buffers)
+        learn = self._compression.learn if learns and self._case.compression.pooled else None
+        return Projected(codes, inner, size, learn)
+
+    def _mean_on_all(
+        self, weights: Ints, participants: Ints, vectors: Mapping[int, Row], size: int
+    ) -> Floats:
+        sums = self._sums(size, buffers=Buffers())
+        return mean_on_all(self._world.collectives, sums, participants, weights, vectors, size)
 
     def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
         """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedmpi.client.deltas import Delta, Row, on_host
 from fedmpi.comm.collectives import Collectives
+from fedmpi.compression.base import Bytes
 from fedmpi.exchange.aggregation import (
     Aggregation,
     Buffers,
@@ -21,6 +22,7 @@ from fedmpi.exchange.aggregation import (
     gather_rows,
     travelling,
 )
+from fedmpi.exchange.down_link import DownLink
 from fedmpi.programs.hooks import Hooks
 
 
@@ -94,7 +96,8 @@ class Exchange:
     """Group models on the ranks that need them, and their updates.
 
     A group whose members live on several ranks is updated on rank 0, one on a single rank there, unless
-    the algorithm is `central`. New models go once to each rank that hosts members.
+    the algorithm is `central`, or the way down is compressed. New models, or their packed changes, go once to
+    each rank that hosts members.
 
     Attributes
     ----------
@@ -112,8 +115,10 @@ class Exchange:
     trained: int
     buffers: Buffers
     on_mean: Callable[[int, Floats], Floats] = lambda group, mean: mean
+    down: DownLink | None = None
     models: dict[int, Delta] = field(default_factory=dict)
     survivors: dict[int, int] = field(default_factory=dict)
+    _packed: dict[int, Bytes] = field(default_factory=dict)
 
     @property
     def on_device(self) -> bool:
@@ -184,7 +189,8 @@ class Exchange:
         updaters = {}
         for number in np.unique(group[participants]).tolist():
             hosts = self.hosts[group == number]
-            central = self.algorithm.central or (self.aggregation.secret and len(hosts) > 1)
+            needed = self.algorithm.central or self.aggregation.central or self.down is not None
+            central = needed or (self.aggregation.secret and len(hosts) > 1)
             updaters[number] = 0 if central or (hosts != hosts[0]).any() else int(hosts[0])
         return updaters
 
@@ -193,7 +199,12 @@ class Exchange:
         present = np.zeros(self.size, np.float32)
         if not self.algorithm.averages_models:
             present = on_host(self.models[group])
-        self.models[group] = self.algorithm.update(present, mean, num_clients)
+        model = self.algorithm.update(present, mean, num_clients)
+        if self.down is not None:
+            round = self.algorithm.where.round
+            self._packed[group] = self.down.pack(round, group, present, model)
+            model = self.down.moved(round, group, present, self._packed[group])
+        self.models[group] = model
 
     def regroup(self, before: Ints, after: Ints) -> None:
         """Copy the model of a split group to its parts."""
@@ -203,6 +214,8 @@ class Exchange:
             origin, group = int(before[client]), int(after[client])
             if origin in self.models and group not in self.models:
                 self.models[group] = _copy(self.models[origin])
+                if self.down is not None:
+                    self.down.regroup(origin, group)
 
     def _distribute(self, groups: list[int], plan: RoundPlan) -> None:
         """Send each new row once to the ranks that host members: one Bcast if all need all, else Scatterv."""
@@ -212,23 +225,27 @@ class Exchange:
         ]
         mine, is_root = needed[self.collectives.rank], self.collectives.is_root
         blocking, whole, place = self.buffers.blocking, None, None
+        travels: Mapping[int, Delta | Bytes] = self.models if self.down is None else self._packed
+        size, dtype = (self.size, np.float32) if self.down is None else (self.down.nbytes, np.uint8)
         if all(rows == groups for rows in needed[1:]):
-            nothing = np.empty(self.size, np.float32)
-            ready = self.buffers.ready([self.models[g] if is_root else nothing for g in groups])
+            nothing = np.empty(size, dtype)
+            ready = self.buffers.ready([travels[g] if is_root else nothing for g in groups])
             rows = self.collectives.bcast(ready, blocking=blocking, kind="models")
             mine = groups
         else:
             if is_root:
-                whole = np.concatenate([self.models[g] for rows in needed for g in rows])
+                whole = np.concatenate([travels[g] for rows in needed for g in rows])
             if self.buffers.device is not None:
-                empty = torch.empty(len(mine) * self.size, device=self.buffers.device)
+                empty = torch.empty(len(mine) * size, device=self.buffers.device)
                 place = self.buffers.ready([empty])[0]
-            counts = [len(rows) * self.size for rows in needed]
-            rows = self.collectives.scatterv(
-                whole, counts, np.float32, place, blocking=blocking, kind="models"
-            )
-        for group, row in zip(mine, rows.reshape(len(mine), self.size), strict=True):
-            self.models[group] = _copy(row)
+            counts = [len(rows) * size for rows in needed]
+            rows = self.collectives.scatterv(whole, counts, dtype, place, blocking=blocking, kind="models")
+        for group, row in zip(mine, rows.reshape(len(mine), size), strict=True):
+            if self.down is None:
+                self.models[group] = _copy(row)
+            elif not is_root:
+                round, present = self.algorithm.where.round, on_host(self.models[group])
+                self.models[group] = self.down.moved(round, group, present, row)
 
 
 def _copy(row: Delta) -> Delta:

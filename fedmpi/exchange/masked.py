@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -76,7 +75,8 @@ class Masked:
     noise: Share | None = None
     survivors: dict[int, int] = field(default_factory=dict)
 
-    secret: ClassVar[bool] = True
+    secret = True
+    central = False
 
     @cached_property
     def _messages(self) -> PartyMessages:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fedmpi.algorithms.program import Ints, Request
-from fedmpi.client.deltas import on_host
+from fedmpi.client.deltas import Row, on_host
 from fedmpi.comm import reductions
-from fedmpi.comm.collectives import Collectives
-from fedmpi.exchange.aggregation import Aggregation, Deltas, Groups, gather_rows
+from fedmpi.exchange.aggregation import Aggregation, Deltas, Groups
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import Gathered
 from fedmpi.exchange.server import Deciding, Known
 
 REQUESTS = ("", "means", "weighted means", "rows", "parameters")
 """Kinds of `program.Request`; a plan has the place."""
+
+Rows = Callable[[Ints, Deltas, int], Mapping[int, Row] | None]
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,8 @@ class Answers:
 
     Parameters
     ----------
-    collectives : Collectives
-    hosts : int64 [clients]
-        Rank of each client.
+    rows : callable
+        Returns some clients' updates, float32 [elements], on rank 0; None elsewhere (a collective call).
     parameters : Aggregation or None
         Of the shared parameters, without running statistics; None: nobody asks for means.
     trained, size : int
@@ -38,8 +38,7 @@ class Answers:
         Training examples of each client.
     """
 
-    collectives: Collectives
-    hosts: Ints
+    rows: Rows
     parameters: Aggregation | None
     trained: int
     size: int
@@ -59,7 +58,7 @@ class Answers:
         kind, places = REQUESTS[plan.request], np.flatnonzero(plan.marks)
         if kind in ("rows", "parameters"):
             size = self.size if kind == "rows" else self.trained
-            rows = gather_rows(self.collectives, self.hosts, places, deltas, size)
+            rows = self.rows(places, deltas, size)
             return None if rows is None else np.stack([rows[int(client)] for client in places])
         assert self.parameters is not None
         weights = self.samples if kind == "weighted means" else np.ones_like(self.samples)

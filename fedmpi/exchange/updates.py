@@ -54,8 +54,11 @@ class Updates:
         sent: Row = on_host(self.trained.deltas[client])[: self.size]
         return sent if self.received is None else sent - self.received(client)[: self.size]
 
-    def replace(self, client: int, change: npt.NDArray[np.floating]) -> None:
-        """Have a client send another update of the parameters, and report what belongs to it."""
+    def replace(self, client: int, change: npt.NDArray[np.floating], largest: float = 0.0) -> None:
+        """Have a client send another update of the parameters, and report what belongs to it.
+
+        `largest` is the largest magnitude of what is summed in its place, if anything is.
+        """
         change = change.astype(np.float32)
         kept = self.trained.deltas[client]
         whole = on_host(kept).copy()
@@ -68,7 +71,8 @@ class Updates:
         finite = bool(np.isfinite(norm) and np.isfinite(whole).all())
         row = self.trained.rows[self.places[client]]
         row[_FINITE] = finite and row[_FINITE] == 1.0
-        exponent = reductions.weighted_exponent(whole, self.heaviest(client)) if finite else 0
+        bounds, heaviest = np.append(whole, np.float32(largest)), self.heaviest(client)
+        exponent = reductions.weighted_exponent(bounds, heaviest) if finite else 0
         for column, value in ((_NORM, norm), (_EXPONENT, exponent)):
             if not np.isnan(row[column]):  # NaN: the reduction keeps it secret
                 row[column] = value

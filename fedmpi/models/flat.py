@@ -92,7 +92,8 @@ class FlatModel:
             else:
                 ranges.append((slot.start, slot.stop))
         trained = sum(min(stop, self.trained) - start for start, stop in ranges if start < self.trained)
-        return SharedPart(tuple(ranges), trained)
+        shapes = (each.shape for each in self.slots if not each.name.startswith(FROZEN) and leaves(each.name))
+        return SharedPart(tuple(ranges), trained, tuple(shapes))
 
     def initialise(self, seed: int, owner: int) -> Tensor:
         """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer).
@@ -126,10 +127,14 @@ def _slots(tensors: Mapping[str, Tensor], start: int) -> tuple[Slot, ...]:
 
 @dataclass(frozen=True)
 class SharedPart:
-    """The ranges of a flat vector that are communicated, in order; `trained` elements, then statistics."""
+    """The ranges of a flat vector that are communicated, in order; `trained` elements, then statistics.
+
+    `shapes` are those of the tensors that are trained.
+    """
 
     ranges: tuple[tuple[int, int], ...]
     trained: int
+    shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def size(self) -> int:

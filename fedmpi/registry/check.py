@@ -18,6 +18,7 @@ from fedmpi.case.optimizers import OPTIMIZERS
 from fedmpi.case.privacy import PRIVACY
 from fedmpi.case.reductions import REDUCTIONS
 from fedmpi.case.schema import Case, Misfits
+from fedmpi.compression.options import COMPRESSIONS
 from fedmpi.config.modes import Ranks
 from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
@@ -45,6 +46,8 @@ AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "objective": (OBJECTIVES, "supervised"),
     "optimizer": (OPTIMIZERS, "adam"),
     "reduction": (REDUCTIONS, "exact"),
+    "compression": (COMPRESSIONS, "none"),
+    "down_compression": (COMPRESSIONS, "none"),
     "attack": (ATTACKS, "none"),
     "privacy": (PRIVACY, "none"),
 }

@@ -82,19 +82,28 @@ class Axis:
     ----------
     default : str
         The name that a case has without the axis.
+    like : str
+        The axis that has the same names and settings; empty: none has.
     """
 
     name: str
     meaning: str
     default: str
     entries: tuple[Entry, ...]
+    like: str = ""
+
+    @property
+    def whose(self) -> str:
+        """Return whose settings `common` are, for people."""
+        bare = ", ".join(entry.name for entry in self.entries if not entry.settings)
+        return f"Settings of all but {bare}:" if bare else "Settings of all:"
 
     @cached_property
     def common(self) -> tuple[Setting, ...]:
-        """Keys that all its names have; a default that differs between them is ``...``."""
-        if len(self.entries) < 2:
+        """Keys that all names with settings have; a default that differs between them is ``...``."""
+        tables = [{each.key: each for each in entry.settings} for entry in self.entries if entry.settings]
+        if len(tables) < 2:
             return ()
-        tables = [{each.key: each for each in entry.settings} for entry in self.entries]
         found = []
         for key, first in tables[0].items():
             every = [table.get(key) for table in tables]
@@ -112,13 +121,15 @@ class Axis:
 def axes() -> dict[str, Axis]:
     """Return all axes by name, with what plug-ins and installed packages add."""
     tasks = dict(TASKS)
-    parts = {
-        "dataset": ("synthetic", tuple(_dataset_entries())),
-        "task": ("", tuple(Entry(name, _told(kind, tasks.values()), "", ()) for name, kind in tasks.items())),
-        "algorithm": ("fedavg", _entries("algorithm", ALGORITHMS)),
+    known = tuple(Entry(name, _told(kind, tasks.values()), "", ()) for name, kind in tasks.items())
+    parts: dict[str, tuple[str, tuple[Entry, ...], str]] = {
+        "dataset": ("synthetic", tuple(_dataset_entries()), ""),
+        "task": ("", known, ""),
+        "algorithm": ("fedavg", _entries("algorithm", ALGORITHMS), ""),
     }
     for axis, (classes, default) in AXES.items():
-        parts[axis] = default, _entries(axis, classes)
+        first = next(other for other, (known, _) in AXES.items() if known is classes)
+        parts[axis] = default, _entries(axis, classes), "" if first == axis else first
     meanings = documented(Case)
     found = {name: Axis(name, meanings[name], *parts[name]) for name in Case.model_fields if name in parts}
     entries = _case_entries(found)

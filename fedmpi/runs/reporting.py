@@ -102,7 +102,9 @@ class Reporter:
             return None
         sent, down = self.chain.client_bytes if self.algorithm.communicates else (0, 0)
         traffic = sent + self.states.messages.nbytes, down + self.states.tells.nbytes
-        results = _results(trained, closing, group, found.working, traffic)
+        everybody = self.algorithm.communicates and self.chain.everybody_receives
+        receives = np.isin(group, group[found.working]) if everybody else None
+        results = _results(trained, closing, group, found.working, traffic, receives)
         if found.steps is not None:
             late = found.steps[found.working] <= Step.UPLOAD
             results["client_bytes_up"][found.working[late]] -= sent
@@ -129,7 +131,12 @@ class Reporter:
 
 
 def _results(
-    training: Gathered, closing: Gathered, group: Ints, participants: Ints, traffic: tuple[int, int]
+    training: Gathered,
+    closing: Gathered,
+    group: Ints,
+    participants: Ints,
+    traffic: tuple[int, int],
+    receives: npt.NDArray[np.bool_] | None = None,
 ) -> Rows:
     """Return the results that every algorithm has.
 
@@ -142,6 +149,8 @@ def _results(
     participants : int64 [k]
     traffic : (int, int)
         Bytes that a participant sends, and gets.
+    receives : bool [clients], optional
+        Who gets something; by default the participants.
     """
     took_part = np.zeros(len(group), bool)
     took_part[participants] = True
@@ -149,7 +158,7 @@ def _results(
         "participated": took_part.astype(np.uint8),
         "group": group.astype(np.int32),
         "client_bytes_up": took_part * np.int64(traffic[0]),
-        "client_bytes_down": took_part * np.int64(traffic[1]),
+        "client_bytes_down": (took_part if receives is None else receives) * np.int64(traffic[1]),
         "parameter_digest": _join(closing["digest_high"], closing["digest_low"]),
         "evaluation_flops": _counts(closing["evaluation_flops"]),
     }

@@ -78,7 +78,9 @@ class Rounds:
         population = federation.partition.population
         clients = federation.num_clients if population is None else population.size
         may_leave, places = self._dropouts.possible, (clients, sampled)
-        self._chain = Chain(case, algorithm, world, states, self.meter, *places, announces=may_leave)
+        self._chain = Chain(
+            case, algorithm, world, states, self.meter, self.weights, *places, announces=may_leave
+        )
         self.exchange, self._answers = self._chain.exchange, self._chain.answers(federation.weights)
         domains = domains_of([federation.raws[each.dataset].name for each in federation.partition.clients])
         knows = (case.seed, case.optimizer.lr, algorithm, states.messages, states.tells)
@@ -112,6 +114,7 @@ class Rounds:
         if arrays is not None:
             self.group = np.asarray(arrays["group"], np.int64)
             self.algorithm.restore(arrays)
+            self._chain.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
 
     def prepare(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Prepared | None:
@@ -298,4 +301,5 @@ class Rounds:
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
-        return {"group": np.asarray(self.group, np.int64), **self.algorithm.server_state()}
+        group = {"group": np.asarray(self.group, np.int64)}
+        return group | self._chain.server_state() | self.algorithm.server_state()

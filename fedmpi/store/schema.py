@@ -101,8 +101,8 @@ RESULTS = (
     ),
     _result("model_flops", "i8", "FLOP", "analytic training work of the model", "lower"),
     _result("evaluation_flops", "i8", "FLOP", "analytic evaluation work of the model", "lower"),
-    _result("client_bytes_up", "i8", "B", "float32 shared parameters the client sends", "lower"),
-    _result("client_bytes_down", "i8", "B", "float32 shared parameters the client gets", "lower"),
+    _result("client_bytes_up", "i8", "B", "payload the client sends: float32 or compressed", "lower"),
+    _result("client_bytes_down", "i8", "B", "payload the client gets: likewise", "lower"),
     _result("parameter_digest", "u8", "1", "hash of the client's whole parameter vector after the round"),
 )
 """What every run has by client; losses and scores are its task's."""

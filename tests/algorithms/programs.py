@@ -1,6 +1,7 @@
 """A client and a server as programs see them, for algorithms by hand; and a whole round of a few clients."""
 
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from fedmpi.client.training import columns_of
 from fedmpi.comm import reductions
 from fedmpi.comm.world import World
 from fedmpi.config.suite import CaseSettings
-from fedmpi.exchange.aggregation import Buffers, Plain
+from fedmpi.exchange.aggregation import Buffers, Plain, gather_rows
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import Gathered
 from fedmpi.exchange.planning import Answers, Planner
@@ -141,7 +142,7 @@ def round_of(
     planner = Planner(known)
     collectives, hosts = World().collectives, np.zeros(count, np.int64)
     means = Plain(collectives, hosts, ExactOptions(), trained, Buffers())
-    answers = Answers(collectives, hosts, means, trained, size, samples)
+    answers = Answers(partial(gather_rows, collectives, hosts), means, trained, size, samples)
     before = np.zeros(count, np.int64) if group is None else np.array(group)
     plans = planner.plans(number, before, gathered, participants, lost=-1, checkpoint=checkpoint)
     asked, plan = [], next(plans)

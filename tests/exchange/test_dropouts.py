@@ -1,6 +1,7 @@
 """Clients that drop out: who is drawn, what the record says, what is left of a sum."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from fedmpi.case.reductions import DropoutOptions, ExactOptions, Fixed32Options,
 from fedmpi.comm.world import World
 from fedmpi.errors import TooFewLeft
 from fedmpi.exchange import masked
-from fedmpi.exchange.aggregation import Buffers, Groups, Plain
+from fedmpi.exchange.aggregation import Buffers, Groups, Plain, gather_rows
 from fedmpi.exchange.dropouts import Dropouts, Step
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.key_ring import KeyRing
@@ -155,6 +156,6 @@ def test_a_group_of_which_no_update_arrived_has_no_mean():
     collectives, exponent = World().collectives, np.full(4, 5)  # all is less than 2^5
     means = Plain(collectives, hosts, ExactOptions(), 2, Buffers())
     plan = RoundPlan(group, exponent, marks, -1, -1, False, False, REQUESTS.index("means"), steps=steps)
-    answers = Answers(collectives, hosts, means, 2, 3, np.array([3, 1, 1, 1]))
+    answers = Answers(partial(gather_rows, collectives, hosts), means, 2, 3, np.array([3, 1, 1, 1]))
     found = answers.answer(plan, np.arange(4), deltas)
     assert {number: mean.tolist() for number, mean in found.items()} == {0: [5.0, 4.0], 3: [8.0, 0.0]}

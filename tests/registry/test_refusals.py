@@ -38,6 +38,24 @@ dataset = "gcfl/molecules"; partition = "iid" -> gcfl/molecules is several
 dataset = { name = "MUTAG", synthetic = { domains = 2 } } -> is read for dataset "synthetic" only
 dataset = 3 -> case.dataset: must be a name or a table, not 3
 name = "x" -> case.name: unknown key
+compression = "topk" -> case.compression: there is no "topk"; did you mean "top-k"?
+compression = { name = "top-k", share = 0 } -> case.compression.share: input should be greater than 0
+compression = "top-k"; reduction = "secagg"
+    -> case.compression: ... "secagg" adds what it must not see ... use "random-k"
+algorithm = "median"; compression = "powersgd"
+    -> case.compression: median needs single updates, and "powersgd" decodes their mean alone: use "top-k"
+algorithm = "self-train"; compression = "sign" -> case.compression: self-train sends no updates
+algorithm = "fedcch"; model = { norm = "graph" }; compression = "int8"
+    -> case.compression: fedcch averages models, and "int8" compresses updates: use "none"
+compression = "int8"; privacy = "central"; weights = "equal"
+    -> case.compression: "int8" may lengthen an update ... use "top-k", "sign", or "random-k"
+compression = "sign"; privacy = "central"; weights = "equal"
+    -> case.compression.feedback: ... use feedback = false
+compression = "sign"; reduction = { buffers = "device" }
+    -> case.reduction.buffers: "sign" compresses in host memory: use "host"
+down_compression = "powersgd" -> case.down_compression: "powersgd" takes its basis from the updates of all
+algorithm = "fedcch"; model = { norm = "graph" }; down_compression = "int8"
+    -> case.down_compression: fedcch makes new models each round, and only changes are compressed
 task = "regresion" -> case.task: there is no "regresion"; did you mean "regression"?
 task = "clustering" -> "clustering" and objective "supervised" do not go together: leave task out
 task = "multi-label" -> "multi-label" needs binary labels, dataset synthetic has one class each: remove
@@ -186,6 +204,11 @@ kernels = "compiled" -> case.kernels: ... "csr"
 }
 """Settings -> what refuses them, by the settings that all of a text have where they do not change them."""
 
+REFUSED[
+    POPULATION
+] += """compression = "top-k" -> case.compression: "top-k" needs clients that stay ... use feedback = false
+down_compression = "int8" -> case.down_compression: ... samples others each round
+"""
 REFUSED[POPULATION] += "".join(
     f'algorithm = "{name}" -> case.algorithm: ... {name} needs clients that stay\n'
     for name in ("ditto", "self-train", "centralised", "gcfl", "q-fedavg", "feddyn", "moon", "fedala", "apfl")

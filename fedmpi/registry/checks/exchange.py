@@ -72,7 +72,8 @@ class Rule:
     applies : callable
         Whether a case has it.
     without : dict of str to str
-        Why not, and what to do, by property; ``{name}``, ``{reduction}`` and ``{privacy}`` are filled in.
+        Why not, and what to do, by property; ``{name}``, ``{reduction}``, ``{privacy}``,
+        ``{compression}`` and ``{down}`` are filled in.
     """
 
     key: str
@@ -178,6 +179,34 @@ RULES = (
         },
     ),
     Rule(
+        "compression",
+        "compressed updates",
+        lambda case: case.compression.name != "none",
+        {
+            "no updates": '{name} sends no updates that "{compression}" could shorten: use "none"',
+            "models": '{name} averages models, and "{compression}" compresses updates: use "none"',
+        },
+    ),
+    Rule(
+        "down_compression",
+        "compressed changes of models",
+        lambda case: case.down_compression.name != "none",
+        {
+            "no updates": '{name} sends no models whose changes "{down}" could shorten: use "none"',
+            "models": "{name} makes new models each round, and only changes are compressed: use "
+            'down_compression = "none"',
+        },
+    ),
+    Rule(
+        "compression",
+        "a basis of all clients",
+        lambda case: case.compression.pooled,
+        _each(
+            ("rows", "no sum", "means"),
+            '{name} needs single updates, and "{compression}" decodes their mean alone: use "top-k"',
+        ),
+    ),
+    Rule(
         "algorithm",
         "a population",
         lambda case: isinstance(case.partition, PopulationOptions),
@@ -199,6 +228,7 @@ def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return the first setting that the algorithm cannot have, and what to do; None where all fit."""
     found = properties(algorithm)
     words = {"name": algorithm.name, "reduction": case.reduction.name, "privacy": case.privacy.name}
+    words |= {"compression": case.compression.name, "down": case.down_compression.name}
     for rule in RULES:
         if rule.applies(case):
             for name in found:

@@ -1,0 +1,1 @@
+"""Compressors of updates: a file per method."""
