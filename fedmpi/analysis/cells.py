@@ -220,8 +220,33 @@ def differing(names: Sequence[str], configs: Sequence[Config]) -> list[dict[str,
         settings = dict.fromkeys(line.partition(": ")[0] for line in lines)
         if any(setting.startswith("algorithm") for setting in settings):
             settings.pop("plugin", None)
-        found.append({setting: shown(look_up(config, setting)) for setting in settings})
+        found.append(_told(settings, config, alike))
     return found
+
+
+def _told(settings: Iterable[str], config: Config, alike: Sequence[Config]) -> dict[str, str]:
+    """Return the values of settings; of an axis that some do not have its name and what differs below it.
+
+    Where a configuration has one such axis and not another, the one is told alone.
+    """
+    axes = [each for each in settings if any(_names_itself(other.get(each)) for other in alike)]
+    told = {each: shown(look_up(config, each)) for each in settings if each.partition(".")[0] not in axes}
+    chosen = {
+        axis: _axis(config[axis], [other.get(axis) for other in alike]) for axis in axes if axis in config
+    }
+    return told | (chosen or dict.fromkeys(axes, "none"))
+
+
+def _names_itself(value: Any) -> bool:
+    return isinstance(value, Mapping) and "name" in value
+
+
+def _axis(own: Config, others: Sequence[Config | None]) -> str:
+    namesakes = [other for other in others if other and other.get("name") == own.get("name")]
+    apart = [
+        f"{key} {shown(own[key])}" for key in own if any(other.get(key) != own[key] for other in namesakes)
+    ]
+    return f"{own.get('name')} ({', '.join(apart)})" if apart else str(own.get("name"))
 
 
 def titled(

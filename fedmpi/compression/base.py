@@ -25,7 +25,7 @@ class CompressionOptions(Options):
     Attributes
     ----------
     biased : bool
-        Whether the mean of what is decoded differs from the update: error feedback by default.
+        Whether much of an update is left out, or wrong in the mean: error feedback by default.
     linear : bool
         Whether the coefficients of clients may be added before they are decoded; see `Linear`.
     pooled : bool

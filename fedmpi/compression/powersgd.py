@@ -54,9 +54,8 @@ class PowerSgd(Linear):
                 whole[start:stop] = False
         self._whole = np.flatnonzero(whole)
         self._p = np.zeros(sum(rows * r for _, rows, _, r in self._matrices))
-        self.q = (
-            generator(stream).standard_normal(sum(m * r for _, _, m, r in self._matrices)).astype(np.float32)
-        )
+        numbers = sum(m * r for _, _, m, r in self._matrices)
+        self.q = self._drawn = generator(stream).standard_normal(numbers).astype(np.float32)
 
     @property
     def coefficients(self) -> int:
@@ -89,16 +88,18 @@ class PowerSgd(Linear):
     def prepare(self, updates: dict[int, Vector], stream: int, mean: Mean) -> None:
         """Make the P of a round from the mean of the participants' M Q."""
         products, q = {}, self.q.astype(np.float64)
-        for _, _, given in self._split(np.zeros(self.size), np.zeros_like(self._p), q):
-            _orthonormalise(given)
+        nothing, drawn = np.zeros(self.size), self._drawn.astype(np.float64)
+        of_q, of_draw = (self._split(nothing, np.zeros_like(self._p), each) for each in (q, drawn))
+        for (_, _, given), (_, _, fresh) in zip(of_q, of_draw, strict=True):
+            _orthonormalise(given, fresh)
         for client, update in updates.items():
             sent = np.zeros_like(self._p)
             for matrix, product, given in self._split(update.astype(np.float64), sent, q):
                 product[:] = _product(matrix, given)
             products[client] = sent.astype(np.float32)
         self._p = mean(products, len(self._p))
-        for _, basis, _ in self._split(np.zeros(self.size), self._p, q):
-            _orthonormalise(basis)
+        for _, basis, _ in self._split(nothing, self._p, q):
+            _orthonormalise(basis, np.zeros_like(basis))
 
     def project(self, update: Vector) -> Vector:
         """Return M^T P of each matrix, and what travels as it is."""
@@ -124,12 +125,17 @@ def _product(a: Floats, b: Floats) -> Floats:
     return total
 
 
-def _orthonormalise(basis: Floats) -> None:
-    """Make the columns of [n, r] orthonormal in place, by Gram and Schmidt; 0 where one depends on others."""
+def _orthonormalise(basis: Floats, fresh: Floats) -> None:
+    """Make the columns of [n, r] orthonormal in place, by Gram and Schmidt.
+
+    One that depends on those before it gives way to that of `fresh` [n, r], or to 0.
+    """
     for column in range(basis.shape[1]):
-        own = basis[:, column]
-        before = np.sqrt(np.cumsum(own * own)[-1])
-        for other in range(column):
-            own -= np.cumsum(own * basis[:, other])[-1] * basis[:, other]
-        norm = np.sqrt(np.cumsum(own * own)[-1])
-        own[:] = own / norm if norm > 1e-12 * before else 0.0
+        for own in (basis[:, column].copy(), fresh[:, column].copy()):
+            before = np.sqrt(np.cumsum(own * own)[-1])
+            for other in range(column):
+                own -= np.cumsum(own * basis[:, other])[-1] * basis[:, other]
+            norm = np.sqrt(np.cumsum(own * own)[-1])
+            basis[:, column] = own / norm if norm > 1e-12 * before else 0.0
+            if basis[:, column].any():
+                break

@@ -42,13 +42,13 @@ class RandomKOptions(CompressionOptions):
 class RandomK(Linear):
     """k elements, the same of all clients in a round, so that no places travel and values are added.
 
-    `scaled` multiplies them by d / k, which makes their mean right; without, no update becomes longer.
+    `scaled` multiplies what is decoded by d / k, so that its mean is right; without, no update gets longer.
     """
 
     def __init__(self, shapes: Sequence[Shape], share: float, *, scaled: bool) -> None:
         super().__init__(shapes)
         self.k, self._places = kept(self.size, share), np.zeros(0, np.int64)
-        self._factor = np.float32(self.size / self.k) if scaled else np.float32(1)
+        self._factor = self.size / self.k if scaled else 1.0
 
     @property
     def coefficients(self) -> int:
@@ -62,11 +62,11 @@ class RandomK(Linear):
 
     def project(self, update: Vector) -> Vector:
         """See `Linear`."""
-        chosen: Vector = update[self._places] * self._factor
-        return chosen
+        return update[self._places].copy()
 
     def expand(self, coefficients: Floats | Vector) -> Floats:
         """See `Linear`."""
         update = np.zeros(self.size)
         update[self._places] = coefficients
+        update *= self._factor
         return update

@@ -21,6 +21,7 @@ from fedmpi.exchange.attacks import Attackers
 from fedmpi.exchange.codes import Codes, Decoded, Projected, mean_on_all
 from fedmpi.exchange.compression import Compression
 from fedmpi.exchange.down_link import DownLink
+from fedmpi.exchange.dropouts import Step
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
@@ -113,6 +114,19 @@ class Chain:
             with self._meter.phase(link.phase):
                 link.alter(round, participants, updates)
 
+    def settle(self, participants: Ints, group: Ints, steps: Ints | None) -> None:
+        """Have links keep what belongs to updates that are in a mean.
+
+        Parameters
+        ----------
+        participants : int64 [k]
+        group, steps : int64 [clients]
+            Groups, and the `Step` before which each client drops out, if any does.
+        """
+        sent = participants if steps is None else participants[steps[participants] > Step.UPLOAD]
+        has_mean = [bool(self.exchange.survivors.get(int(group[client]))) for client in sent]
+        self._compression.settle(sent[has_mean].tolist())
+
     def on_mean(self, group: int, mean: Floats) -> Floats:
         """Return what the server makes of the mean of a group, float64 [shared]."""
         for link in self._links:
@@ -190,8 +204,9 @@ class Chain:
     def _mean_on_all(
         self, weights: Ints, participants: Ints, vectors: Mapping[int, Row], size: int
     ) -> Floats:
-        sums = self._sums(size, buffers=Buffers())
-        return mean_on_all(self._world.collectives, sums, participants, weights, vectors, size)
+        with self._meter.phase("communicate"):
+            sums = self._sums(size, buffers=Buffers())
+            return mean_on_all(self._world.collectives, sums, participants, weights, vectors, size)
 
     def _sums(self, size: int, clip: float | None = None, *, buffers: Buffers) -> Aggregation:
         """Return what averages vectors of `size` elements by the case's reduction, or with another clip."""

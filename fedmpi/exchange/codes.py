@@ -191,11 +191,13 @@ def mean_on_all(
         Of the participants that this rank hosts.
     size : int
     """
-    exponents = [weighted_exponent(row, int(weights[client])) for client, row in vectors.items()]
-    own = np.array([max(exponents, default=ZERO_EXPONENT)], np.int64)
-    every = collectives.gatherv(own, [1] * collectives.size, "", kind="exponents")
-    largest = own if every is None else np.array([max(int(each[0]) for each in every)], np.int64)
-    largest = np.asarray(collectives.bcast(largest, kind="exponents"))
+    largest = np.array([ZERO_EXPONENT], np.int64)
+    if not sums.secret:  # their grid is public
+        exponents = [weighted_exponent(row, int(weights[client])) for client, row in vectors.items()]
+        own = np.array([max(exponents, default=ZERO_EXPONENT)], np.int64)
+        every = collectives.gatherv(own, [1] * collectives.size, "", kind="exponents")
+        largest = own if every is None else np.array([max(int(each[0]) for each in every)], np.int64)
+        largest = np.asarray(collectives.bcast(largest, kind="exponents"))
     exponent = np.full(len(weights), largest[0], np.int64)
     groups = Groups(np.zeros(len(weights), np.int64), exponent, {0: 0})
     means = sums.means(groups, participants, weights, vectors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,7 @@ class Compression(Link):
         self, case: Case, kept: Mapping[int, Mapping[str, Tensor]], codes: Codes | None, mean: Mean
     ) -> None:
         self._seed, self._kept, self._codes, self._mean = case.seed, kept, codes, mean
+        self._left_out: dict[int, Row] = {}
 
     @classmethod
     def state(cls, case: Case) -> tuple[str, ...]:
@@ -60,9 +61,9 @@ class Compression(Link):
         return 0 if self._codes is None else self._codes.compressor.received_bytes
 
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:
-        """Compress the updates; a client whose update is lost keeps its residual as before the round.
+        """Compress the updates, and set aside what was left out until `settle`.
 
-        An update that is not finite, which ends the run, is left as it is.
+        An update that is not finite ends the run.
         """
         if self._codes is None:
             return
@@ -70,9 +71,12 @@ class Compression(Link):
         for client in updates.clients():
             update, residual = updates.change(client), self._kept[client].get(RESIDUAL)
             if residual is not None:
-                update = update + on_host(residual)[: len(update)]
+                with np.errstate(over="ignore"):  # what is then not finite ends the run
+                    update = update + on_host(residual)[: len(update)]
             if np.isfinite(update).all():
                 found[client] = update
+            else:
+                updates.replace(client, update)
         self._codes.begin()
         if isinstance(compressor, Linear):
             self._take_basis(compressor)
@@ -84,9 +88,15 @@ class Compression(Link):
             sent = compressor.encode(update, key(self._seed, Purpose.COMPRESSION, round, client))
             decoded, self._codes.sent[client] = compressor.decode(sent), sent
             updates.replace(client, decoded, compressor.largest(sent))
-            residual = self._kept[client].get(RESIDUAL)
-            if residual is not None and client not in updates.lost:
-                residual[: len(update)] = torch.from_numpy(update - decoded)
+            if RESIDUAL in self._kept[client]:
+                self._left_out[client] = update - decoded
+
+    def settle(self, arrived: Collection[int]) -> None:
+        """Have those whose updates are in a mean keep what was left out; the others keep what they had."""
+        for client, row in self._left_out.items():
+            if client in arrived:
+                self._kept[client][RESIDUAL][: len(row)] = torch.from_numpy(row)
+        self._left_out = {}
 
     def learn(self, coefficients: Row) -> None:
         """Have all hosted clients keep the mean coefficients of a round, where the next basis begins."""
@@ -94,8 +104,8 @@ class Compression(Link):
             kept[BASIS][: len(coefficients)] = torch.from_numpy(coefficients)
 
     def _take_basis(self, compressor: Linear) -> None:
-        """Go on from the basis that the hosted clients keep; from that of the start before the first sum."""
+        """Go on from the basis that the hosted clients keep, zero before the first sum."""
         for kept in self._kept.values():
-            if BASIS in kept and kept[BASIS].any():
+            if BASIS in kept:
                 compressor.begin(on_host(kept[BASIS]))
             return

@@ -103,7 +103,8 @@ class Reporter:
         sent, down = self.chain.client_bytes if self.algorithm.communicates else (0, 0)
         traffic = sent + self.states.messages.nbytes, down + self.states.tells.nbytes
         everybody = self.algorithm.communicates and self.chain.everybody_receives
-        receives = np.isin(group, group[found.working]) if everybody else None
+        moved = [number for number, count in self.chain.exchange.survivors.items() if count]
+        receives = np.isin(group, moved) if everybody else None
         results = _results(trained, closing, group, found.working, traffic, receives)
         if found.steps is not None:
             late = found.steps[found.working] <= Step.UPLOAD

@@ -275,6 +275,7 @@ class Rounds:
             moves = {} if self._planner.decided is None else self._planner.decided.moves
             self.exchange.run(plan, participants, weights, deltas, moves)
             moves.clear()
+            self._chain.settle(participants, plan.group, plan.steps)
             groups = {number: int(plan.group[number]) for number in self.clients}
             if "groups" in self.algorithm.decides:  # all are new: without a sum clients keep their models
                 groups = {n: group for n, group in groups.items() if self.exchange.survivors.get(group)}

@@ -221,3 +221,17 @@ def test_powersgd_takes_the_step_of_pytorchs_hook(tmp_path: Path) -> None:
         np.testing.assert_allclose(layer.module.weight.grad.numpy(), decoded, rtol=1e-4, atol=1e-5)
     finally:
         torch.distributed.destroy_process_group()
+
+
+def test_a_matrix_that_was_zero_in_a_round_travels_again() -> None:
+    compressor, update = PowerSgd([(20, 30), (5,)], 2, 1), _random(605)
+    silent = update.copy()
+    silent[:600] = 0
+    norms = []
+    for sent in (update, silent, update, update):
+        compressor.prepare({0: sent}, 1, _alone)
+        coefficients = compressor.project(sent)
+        compressor.begin(coefficients)
+        norms.append(float(np.linalg.norm(compressor.expand(coefficients)[:600])))
+    assert norms[1] == 0
+    assert min(norms[0], norms[2], norms[3]) > 5

@@ -32,7 +32,9 @@ def sent(kept, update, lost=(), options=HALF):
     def mean(participants, vectors, size):
         return vectors[0].astype(np.float64)
 
-    Compression(SimpleNamespace(seed=0), {0: kept}, codes, mean).alter(0, np.arange(1), updates)
+    link = Compression(SimpleNamespace(seed=0), {0: kept}, codes, mean)
+    link.alter(0, np.arange(1), updates)
+    link.settle([client for client in [0] if client not in lost])
     return updates.trained.deltas[0].tolist(), reported(updates, "delta_norm")[0]
 
 
@@ -54,6 +56,8 @@ def test_an_update_that_is_not_finite_is_left_for_the_round_to_end():
     kept = {RESIDUAL: torch.zeros(4)}
     assert sent(kept, [3, np.inf, 2, -4])[0] == [3, np.inf, 2, -4, 9]
     assert not kept[RESIDUAL].any()
+    overflowing = {RESIDUAL: torch.full((4,), 3e38)}
+    assert np.isinf(sent(overflowing, [3e38, 1, 1, 1])[0][0])
 
 
 @pytest.mark.parametrize("options", [HALF, RandomKOptions(share=0.5, scaled=False), PowerSgdOptions(rank=1)])

@@ -14,7 +14,7 @@ from tests.mpi.session import COMPOSED, SUITE, covered, interrupted, raise_on_pu
 from tests.mpi.storm import PLUGINS
 from tests.plugins import forget
 
-LIMIT_S = 300
+LIMIT_S = 600
 
 
 def test_session_of_one_rank_in_this_process(alone, fedmpi):

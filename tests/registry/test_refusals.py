@@ -49,6 +49,8 @@ algorithm = "fedcch"; model = { norm = "graph" }; compression = "int8"
     -> case.compression: fedcch averages models, and "int8" compresses updates: use "none"
 compression = "int8"; privacy = "central"; weights = "equal"
     -> case.compression: "int8" may lengthen an update ... use "top-k", "sign", or "random-k"
+compression = { name = "top-k", feedback = false }; privacy = "distributed"; weights = "equal"; reduction = "fixed32"
+    -> case.compression: "distributed" privacy adds noise to sums ... use "random-k" with scaled = false
 compression = "sign"; privacy = "central"; weights = "equal"
     -> case.compression.feedback: ... use feedback = false
 compression = "sign"; reduction = { buffers = "device" }

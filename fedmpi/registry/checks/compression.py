@@ -23,6 +23,9 @@ def misfits(case: Case) -> Misfits:
         text = f'{kind} needs clients that stay, partition "population" samples others each round'
         yield "compression", f'{text}: use feedback = false, and not "powersgd"'
     if isinstance(case.privacy, Private):
+        if case.privacy.distributed and not options.linear:
+            text = f'"distributed" privacy adds noise to sums, and updates by {kind} travel one by one'
+            yield "compression", f'{text}: use "random-k" with scaled = false, or privacy "central"'
         if options.residual:
             text = "what compression left out goes with a later update, whose length is then not bounded"
             yield "compression.feedback", f"{text}: use feedback = false"

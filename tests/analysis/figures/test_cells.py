@@ -39,6 +39,14 @@ def test_a_title_says_what_tells_its_cell_from_others_of_that_name():
     assert found == ["alone, rounds = 50", "alone, rounds = 200", "prox"]
 
 
+def test_an_axis_that_some_do_not_have_is_told_by_its_name_and_what_differs_below_it():
+    tables = [{"name": "top-k", "share": 0.1}, {"name": "top-k", "share": 0.01}, {"name": "sign"}]
+    configs = [{}, *({"compression": each} for each in tables)]
+    kinds = ["none", "top-k (share 0.1)", "top-k (share 0.01)", "sign"]
+    found = titles(["a"] * 4, configs)
+    assert found == [f"a, compression = {each}" for each in kinds]
+
+
 def test_settings_are_taken_out_by_their_dotted_names_and_with_an_algorithm_its_file():
     config = {"partition": {"name": "chunks", "overlap": True}, "seed": 1}
     assert without(config, "partition.overlap", "seed", "none") == {"partition": {"name": "chunks"}}
