@@ -43,7 +43,7 @@ class DownLink:
         change = model[:length] - present[:length]
         if self.residuals is not None:
             change += self.residuals[group]
-        change = np.nan_to_num(change, nan=largest)  # the scores of such a model end the run
+        change = np.nan_to_num(change, nan=largest)  # travels as the largest number
         sent = self.compressor.encode(change, self._begin(round, group))
         if self.residuals is not None:
             self.residuals[group] = change - self.compressor.decode(sent)
