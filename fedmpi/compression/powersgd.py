@@ -69,8 +69,8 @@ class PowerSgd(Linear):
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of P, and of the coefficients' mean."""
-        return self.nbytes
+        """Bytes of P, and of the mean Q, where the next round begins."""
+        return 4 * (len(self._p) + len(self.q))
 
     def begin(self, coefficients: Vector) -> None:
         """Take over Q."""
