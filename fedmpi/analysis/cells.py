@@ -229,7 +229,7 @@ def _told(settings: Iterable[str], config: Config, alike: Sequence[Config]) -> d
 
     Where a configuration has one such axis and not another, the one is told alone.
     """
-    axes = [each for each in settings if any(_names_itself(other.get(each)) for other in alike)]
+    axes = [each for each in settings if any(names_itself(other.get(each)) for other in alike)]
     told = {each: shown(look_up(config, each)) for each in settings if each.partition(".")[0] not in axes}
     chosen = {
         axis: _axis(config[axis], [other.get(axis) for other in alike]) for axis in axes if axis in config
@@ -237,8 +237,28 @@ def _told(settings: Iterable[str], config: Config, alike: Sequence[Config]) -> d
     return told | (chosen or dict.fromkeys(axes, "none"))
 
 
-def _names_itself(value: Any) -> bool:
+def is_group(value: Any) -> bool:
+    """Return whether a setting's value is a table without a name: settings, not a choice."""
+    return isinstance(value, Mapping) and "name" not in value
+
+
+def names_itself(value: Any) -> bool:
+    """Return whether a setting's value is a table with a name, such as an axis."""
     return isinstance(value, Mapping) and "name" in value
+
+
+def value_titles(values: Sequence[Any]) -> list[str]:
+    """Return what values of one setting are called: tables by name and what differs among namesakes.
+
+    Where some have such a table, those without have "none".
+    """
+    tables = [value if names_itself(value) else None for value in values]
+    if not any(tables):
+        return [shown(value) for value in values]
+    return [
+        _axis(table, tables) if table else "none" if value is None else shown(value)
+        for value, table in zip(values, tables, strict=True)
+    ]
 
 
 def _axis(own: Config, others: Sequence[Config | None]) -> str:

@@ -73,6 +73,7 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         _number("total s", "total_seconds", 1, 16),
         _number("model GFLOP", "model_gflop", 2, 17),
         _number("client MB", "client_megabytes", 2, 18),
+        _number("MB up", "client_megabytes_up", 2, 19),
         _number("virtual s", "virtual_seconds", 1, 19),
         *filled([_number("J", "joules", 0, 18)], rows),
         *filled([_number(f"{name} s", f"{name}_seconds", 3, 20) for name in SECURE_STEPS], rows),
@@ -110,6 +111,7 @@ def client_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[C
         *filled(scores, rows),
         _number("model GFLOP", "model_gflop", 2, 7),
         _number("client MB", "client_megabytes", 2, 8),
+        _number("MB up", "client_megabytes_up", 2, 9),
     ]
 
 

@@ -50,6 +50,7 @@ def figures(run: Run) -> dict[str, float]:
         "model_rate": (work + float(run.results["evaluation_flops"].sum())) / 1e9 / busy,
         "executed_rate": executed / 1e9 / busy,
         "client_megabytes": float(cost.client_bytes.sum()) / 1e6,
+        "client_megabytes_up": float(run.results["client_bytes_up"].sum()) / 1e6,
         "collective_megabytes": _total(run, "collective_bytes") / 1e6,
         "peak_host_gigabytes": float(max(peaks, default=math.nan)) / 1e9,
         "virtual_seconds": float(cost.virtual_seconds.sum()),

@@ -40,6 +40,7 @@ _ALGORITHMS = {
     "fedgta": "FedGTA",
     "fedpub": "FED-PUB",
     "fedsage-plus": "FedSage+",
+    "hierfavg": "HierFAVG",
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 
@@ -94,9 +95,9 @@ def algorithm_looks(algorithms: Iterable[str], dashes: int) -> dict[str, int]:
 
 
 def reference_among(names: Sequence[str], wanted: str | None) -> str:
-    """Return which of some algorithms others are set against: the wanted one, else FedAvg, else the first."""
+    """Return which of some names others are set against: the wanted, else FedAvg, "none" or the first."""
     asked = (each for each in names if wanted in (each, algorithm_name(each)))
-    return next(asked, "fedavg" if "fedavg" in names else names[0])
+    return next(asked, next((usual for usual in ("fedavg", "none") if usual in names), names[0]))
 
 
 def joined(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -150,9 +151,12 @@ def is_together(config: Mapping[str, Any]) -> bool:
 
 
 def splitting_groups(run: Run) -> npt.NDArray[np.int_]:
-    """Return the clusters by round [R, n] if they split; all one if they are formed anew in every round."""
+    """Return the clusters by round [R, n] if they split; all one if they are formed anew, or merge."""
     group = np.asarray(run.results["group"])
-    return np.zeros_like(group) if "domain_agreement" in run.results else group
+    anew = "domain_agreement" in run.results or any(
+        len({*zip(*both, strict=True)}) > len({*both[1]}) for both in pairwise(group.tolist())
+    )
+    return np.zeros_like(group) if anew else group
 
 
 def has_outcomes(run: Run) -> bool:

@@ -110,7 +110,7 @@ def per_client(run: Run) -> list[dict[str, Any]]:
     columns = _client_losses(run) | _client_metrics(run)
     if (hostile := scores.attackers(run)) is not None:
         columns["attacker"] = hostile
-    traffic = (results["client_bytes_up"] + results["client_bytes_down"]).sum(axis=0)
+    up, down = (results[f"client_bytes_{way}"].sum(axis=0) for way in ("up", "down"))
     flops = results["model_flops"].sum(axis=0)
     return [
         {
@@ -118,7 +118,8 @@ def per_client(run: Run) -> list[dict[str, Any]]:
             "rounds": int(results["participated"][:, index].sum()),
             **{column: values[index].item() for column, values in columns.items()},
             "model_gflop": float(flops[index]) / 1e9,
-            "client_megabytes": float(traffic[index]) / 1e6,
+            "client_megabytes": float(up[index] + down[index]) / 1e6,
+            "client_megabytes_up": float(up[index]) / 1e6,
         }
         for index, name in enumerate(run.clients)
     ]

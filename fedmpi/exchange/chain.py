@@ -26,7 +26,7 @@ from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.planning import Answers, Rows
-from fedmpi.exchange.privacy import Clipping, NoiseOfMeans
+from fedmpi.exchange.privacy import Clipping, NoiseOfMeans, elements
 from fedmpi.exchange.totals import Totals
 from fedmpi.exchange.updates import Updates
 from fedmpi.programs.hooks import Hooks
@@ -95,10 +95,8 @@ class Chain:
         links.append(self._compression)
         self._noise: NoiseOfMeans | None = None
         if isinstance(case.privacy, Private):
-            elements = states.trained
-            if case.privacy.distributed and self._codes is not None:
-                elements = self._codes.compressor.summed
-            self._noise = NoiseOfMeans(case, elements, num_clients, sampled, is_root=world.is_root)
+            size = elements(case, states.tensors)
+            self._noise = NoiseOfMeans(case, size, num_clients, sampled, is_root=world.is_root)
             links.append(self._noise)
         self._links: Sequence[Link] = links
         on_device = case.reduction.buffers == "device"

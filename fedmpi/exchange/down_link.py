@@ -11,6 +11,8 @@ from fedmpi.client.deltas import Row
 from fedmpi.compression.base import Bytes, Compressor, Linear
 from fedmpi.seeds import Purpose, key
 
+_NOT_FINITE = np.uint8(255)
+
 
 @dataclass(eq=False)
 class DownLink:
@@ -38,19 +40,26 @@ class DownLink:
         return self.compressor.nbytes + 4 * (self.size - self.compressor.size)
 
     def pack(self, round: int, group: int, present: Row, model: Row) -> Bytes:
-        """Return what travels where a model, float32 [size], is to take the place of the present replica."""
-        length, largest = self.compressor.size, float(np.finfo(np.float32).max)
-        change = model[:length] - present[:length]
-        if self.residuals is not None:
-            change += self.residuals[group]
-        change = np.nan_to_num(change, nan=largest)  # travels as the largest number
+        """Return what travels where a model, float32 [size], is to take the place of the present replica.
+
+        All bits set stand for a change that is not finite: the numbers that compressors send are finite.
+        """
+        length = self.compressor.size
+        with np.errstate(over="ignore", invalid="ignore"):
+            change = model[:length] - present[:length]
+            if self.residuals is not None:
+                change += self.residuals[group]
+        if not np.isfinite(change).all():
+            return np.full(self.nbytes, _NOT_FINITE)
         sent = self.compressor.encode(change, self._begin(round, group))
         if self.residuals is not None:
             self.residuals[group] = change - self.compressor.decode(sent)
         return np.concatenate([sent, np.ascontiguousarray(model[length:]).view(np.uint8)])
 
     def moved(self, round: int, group: int, present: Row, packed: Bytes) -> Row:
-        """Return a replica, float32 [size], after what arrived."""
+        """Return a replica, float32 [size], after what arrived; NaN where the model is not finite."""
+        if (packed == _NOT_FINITE).all():
+            return np.full(self.size, np.nan, np.float32)
         self._begin(round, group)
         change, length = self.compressor.decode(packed[: self.compressor.nbytes]), self.compressor.size
         return np.concatenate([present[:length] + change, packed[self.compressor.nbytes :].view(np.float32)])

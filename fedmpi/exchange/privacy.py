@@ -15,6 +15,7 @@ from fedmpi.case.reductions import ClippedOptions
 from fedmpi.case.schema import Case
 from fedmpi.client.state import two_norm
 from fedmpi.comm.reductions import Fixed32
+from fedmpi.compression.base import Shape
 from fedmpi.errors import BadInput
 from fedmpi.exchange.link import Floats, Ints, Link
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
@@ -58,6 +59,14 @@ def deviation(case: Case, size: int, sampled: int) -> float:
     return case.privacy.noise_multiplier * (case.privacy.clip / sampled + math.sqrt(size) * step / 2)
 
 
+def elements(case: Case, shapes: Sequence[Shape]) -> int:
+    """Return to how many elements noise is added: of a mean of tensors of these shapes, or of a summand."""
+    compressor = None
+    if isinstance(case.privacy, Private) and case.privacy.distributed:
+        compressor = case.compression.make(shapes, 0)
+    return sum(map(math.prod, shapes)) if compressor is None else compressor.summed
+
+
 def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str]) -> None:
     """Raise BadInput where clipping cannot bound what is sent, or a sum has no room for the noise.
 
@@ -65,7 +74,7 @@ def refuse_unfit(case: Case, size: int, sampled: int, statistics: Sequence[str])
     ----------
     case : Case
     size : int
-        Shared parameters.
+        As `elements` says.
     sampled : int
         Participants of a round.
     statistics : sequence of str
@@ -161,7 +170,7 @@ class NoiseOfMeans(Link):
     case : Case
         With privacy `Private`.
     size : int
-        Shared parameters.
+        As `elements` says.
     num_clients, sampled : int
         Of whom so many take part in each round.
     is_root : bool

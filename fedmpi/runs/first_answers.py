@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -112,7 +111,12 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
         )
     if reason := _unlike(case, hooks, federation):
         raise BadInput(f"algorithm {hooks.name} {reason}")
-    size = sum(math.prod(shape) for name, shape in shared.items() if name in parameters)
+    shapes = [shape for name, shape in shared.items() if name in parameters]
+    if not shapes and (case.compression.name, case.down_compression.name) != ("none", "none"):
+        raise BadInput(
+            f"algorithm {hooks.name}: hook shares leaves no parameter to compress: use the compression "
+            '"none", up and down'
+        )
     sampled = len(hooks.participants(case.seed, 0, clients, case.participation))
     kept = sorted(_floats(module).keys() - shared.keys())
     if federation.partition.population is not None and kept:
@@ -120,6 +124,7 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
             f'partition "population": {kept[0]} stays on a client, which is gone after its round: use '
             'share = "all" and an algorithm that shares every tensor'
         )
+    size = privacy.elements(case, shapes)
     privacy.refuse_unfit(case, size, sampled, [name for name in shared if name not in parameters])
 
 

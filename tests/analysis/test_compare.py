@@ -260,12 +260,29 @@ def test_any_setting_may_be_compared_over_a_reference_that_is_asked_for(fedmpi, 
     assert (speed["ratio"], speed["pairs"], speed["verdict"]) == (pytest.approx(2.0), 5, "worse")
 
 
+def test_an_axis_that_some_do_not_have_is_compared_over_none_and_work_is_given_in_any_case(
+    fedmpi, tmp_path, make_run
+):
+    kinds = {"a": {"name": "top-k", "share": 0.01}, "b": {"name": "top-k", "share": 0.1}, "c": None}
+    for name, kind in kinds.items():
+        settings, scores = ({}, GOOD) if kind is None else ({"compression": kind}, WORSE)
+        for seed in (1, 2):
+            make_run(tmp_path / "runs" / f"{name}{seed}", scores, seed=seed, settings=settings)
+    found = json.loads(fedmpi("compare", tmp_path / "runs", "--by", "compression", "--json").stdout)
+    assert {each["first"] for each in found} == {"compression none"}
+    assert [each["second"] for each in found] == [f"compression top-k (share {k})" for k in (0.01, 0.1)]
+    (case,) = found[0]["cases"]
+    assert case["pairs"][0]["differs"] == ["compression: none -> top-k"] and case["invalid"]
+    ratios = {each["figure"]: each["ratio"] for each in found[0]["overall"]}
+    assert ratios["client_megabytes_up"] == 1.0 and "total_seconds" not in ratios
+
+
 def test_options_of_one_algorithm_are_values_of_their_own(fedmpi, tmp_path, make_run):
     for mu in (0.1, 0.01):
         for seed in (1, 2):
             settings = {"algorithm": {"name": "fedprox", "mu": mu}}
             make_run(tmp_path / "runs" / f"{mu}-{seed}", GOOD, seed=seed, settings=settings)
-    for axis, label in (("algorithm", "algorithm fedprox, mu = 0.1"), ("algorithm.mu", "algorithm.mu 0.1")):
+    for axis, label in (("algorithm", "algorithm fedprox (mu 0.1)"), ("algorithm.mu", "algorithm.mu 0.1")):
         (found,) = json.loads(fedmpi("compare", tmp_path / "runs", "--by", axis, "--json").stdout)
         assert label in (found["first"], found["second"])
         assert len(found["cases"][0]["pairs"]) == 2
@@ -280,7 +297,7 @@ def test_options_of_one_algorithm_are_values_of_their_own(fedmpi, tmp_path, make
         ("a b --fail-if-less-accurate 1x", "give points such as 1pt, a percentage such as 1%, or"),
         ("a b --target 70", "--target 70.0: accuracy lies between 0 and 1"),
         ("a --identical", "compare --identical: name two runs"),
-        ("a --by model", "--by model: not two values of it in these runs (None)"),
+        ("a --by model", "--by model: not two values of it in these runs (not set)"),
         ("a c --by algorithm --reference krum", "--reference krum: the runs have fedavg; gcfl"),
         ("a --reference krum", "or one and --by SETTING"),
     ],

@@ -48,6 +48,13 @@ def test_a_hook_that_returns_what_it_must_not_starts_no_run(damped, tmp_path, ho
     assert not (tmp_path / "runs" / "damped-rounds=2" / "run.h5").exists()
 
 
+def test_nothing_to_compress_is_refused(damped):
+    settings = ("model.norm=batch", "compression=top-k")
+    done = damped("run", STATISTICS, *(word for each in settings for word in ("--set", each)))
+    refused(done, "hook shares leaves no parameter to compress")
+
+
+STATISTICS = "shares(self, name, share): return 'running' in name"
 NOBODY = "participants(self, seed, round, *_): return [0, 1] if round == 0 else []"
 NO_WEIGHT = """weights(self, samples): return [0, 1, 1]
     def participants(self, seed, round, *_): return [0, 1] if round == 0 else [0]

@@ -32,6 +32,7 @@ RUN = {
     "total_seconds": 12.3,
     "model_gflop": 1234.56,
     "client_megabytes": 456.78,
+    "client_megabytes_up": 228.39,
     "virtual_seconds": 99.9,
 }
 NAMES = ["seed10-PROTEINS-fedavg", "PROTEINS", "gcfl-plus", "10"]
@@ -48,7 +49,7 @@ def shown(columns, row, metrics, width):
     return lines[rule + 1].split(), " ".join(lines[rule + 2 :])
 
 
-COSTS = "s/round median, total s, model GFLOP, client MB, virtual s;"
+COSTS = "s/round median, total s, model GFLOP, client MB, MB up, virtual s;"
 TASK = {"task": "solubility", "test_rmse": 1.5, "val_rmse": 2.0, "test_mae": 1.0, "val_mae": 1.25}
 VALUES = ["1.5000", "2.0000", "1.0000", "1.2500"]
 
@@ -75,4 +76,4 @@ def test_a_narrow_terminal_keeps_the_headline(columns, row, metrics, width, cell
 
 def test_200_columns_keep_everything():
     cells, below = shown(run_columns, RUN, [ACCURACY], 200)
-    assert (cells[-5:], below) == (["0.045", "12.3", "1,234.56", "456.78", "99.9"], "")
+    assert (cells[-6:], below) == (["0.045", "12.3", "1,234.56", "456.78", "228.39", "99.9"], "")

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from fedmpi.comm.world import World
+from fedmpi.compression.options import COMPRESSIONS
 from fedmpi.compression.powersgd import PowerSgdOptions
 from fedmpi.compression.random_k import RandomKOptions
 from fedmpi.compression.top_k import TopKOptions
-from fedmpi.errors import Interrupted
+from fedmpi.errors import Diverged, Interrupted
 from fedmpi.exchange.codes import Codes
 from fedmpi.exchange.compression import BASIS, RESIDUAL, Compression
 from fedmpi.exchange.down_link import DownLink
@@ -100,11 +101,26 @@ def test_a_change_on_its_way_down_moves_replicas_and_leaves_a_residual():
     assert link.residuals[0].tolist() == link.residuals[1].tolist()
 
 
-def test_a_model_that_is_not_finite_reaches_the_clients_as_one_that_ends_the_run():
-    link = DownLink(HALF.make([(2, 2)], 0), 0, 4, None)
-    present = np.zeros(4, np.float32)
-    packed = link.pack(0, 0, present, np.array([np.nan, 0, 1, 2], np.float32))
-    assert np.abs(link.moved(0, 0, present, packed)).max() > 1e38
+@pytest.mark.parametrize("name", [name for name, each in COMPRESSIONS.items() if not each.pooled])
+def test_a_model_that_is_not_finite_reaches_the_clients_as_such(name):
+    compressor = COMPRESSIONS[name]().make([(2, 2)], 0)
+    if compressor is None:
+        return
+    link = DownLink(compressor, 0, 4, np.zeros((1, 4), np.float32))
+    for wrong in (np.nan, np.inf):
+        packed = link.pack(0, 0, np.zeros(4, np.float32), np.array([wrong, 0, 1, 2], np.float32))
+        assert len(packed) == link.nbytes
+        assert np.isnan(link.moved(0, 0, np.zeros(4, np.float32), packed)).all()
+
+
+def test_a_server_that_diverges_ends_the_run_in_the_same_round_whatever_travels_down(tmp_path):
+    lines = []
+    for down in ("none", "float16"):
+        settings = ("case=fedavg", 'algorithm={name="fedsgd",server_lr=1e42}', f"down_compression={down}")
+        with pytest.raises(Diverged) as error:
+            run(only(tmp_path / down, *settings), World(), Silent(), StopRequest())
+        lines.append(str(error.value))
+    assert lines[0] == lines[1]
 
 
 def test_everybody_gets_the_changes(tmp_path):

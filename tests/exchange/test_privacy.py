@@ -10,7 +10,7 @@ from fedmpi.comm.reductions import Fixed32
 from fedmpi.comm.world import World
 from fedmpi.exchange.aggregation import Buffers, Groups, Plain
 from fedmpi.exchange.noise import Uniforms, discrete_gaussian, gaussian
-from fedmpi.exchange.privacy import Accountant, Clipping, NoiseOfMeans, deviation, refuse_unfit
+from fedmpi.exchange.privacy import Accountant, Clipping, NoiseOfMeans, deviation, elements, refuse_unfit
 from fedmpi.seeds import Purpose
 from tests.exchange.exchanged import case_of, reported, updates_of
 from tests.refusals import refused
@@ -122,6 +122,14 @@ def test_running_statistics_are_refused():
 def test_noise_for_which_a_sum_has_no_room_is_refused():
     with refused(match=r"leaves no room for the noise of 4 participants: it takes 2.5 or more"):
         refuse_unfit(private(name="distributed"), 10, 4, [])
+
+
+def test_participants_add_noise_to_what_is_summed():
+    ten = {"name": "random-k", "share": 0.1, "scaled": False, "feedback": False}
+    noisy, central = ({"weights": "equal", "privacy": {"name": name}} for name in ("distributed", "central"))
+    assert elements(case_of(**noisy, reduction="fixed32", compression=ten), [(10, 9), (10,)]) == 10
+    assert elements(case_of(**noisy, reduction="fixed32"), [(10, 9), (10,)]) == 100
+    assert elements(case_of(**central, compression=ten), [(10, 9), (10,)]) == 100
 
 
 def test_noise_that_the_grid_would_round_away_is_refused():

@@ -11,7 +11,7 @@ import numpy as np
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.comparison.merits import Ratio, ratios, unit_of
 from fedmpi.analysis.comparison.outcomes import Side
-from fedmpi.analysis.comparison.pairs import Pair, pair
+from fedmpi.analysis.comparison.pairs import SPEED, Pair, pair
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import Metric
 
@@ -187,14 +187,15 @@ def _speedy(cases: Sequence[CaseResult]) -> list[Pair]:
 def _case(names: tuple[str, str], pairs: Sequence[Pair], limits: Limits) -> CaseResult:
     invalid = tuple(_invalid(pairs, limits))
     counted = _counted(pairs)
-    accuracy = ratios(counted, unit_of(counted))
-    return CaseResult(*names, tuple(pairs), invalid, _merged(accuracy, () if invalid else accuracy))
+    found = ratios(counted, unit_of(counted))
+    return CaseResult(*names, tuple(pairs), invalid, _merged(found, () if invalid else found))
 
 
-def _merged(accuracy: Sequence[Ratio], speed: Sequence[Ratio]) -> tuple[Ratio, ...]:
-    """Return figures of accuracy from the first, all others from the second."""
-    kept = [each for each in accuracy if each.merit.kind == "accuracy"]
-    return (*kept, *(each for each in speed if each.merit.kind != "accuracy"))
+def _merged(complete: Sequence[Ratio], valid: Sequence[Ratio]) -> tuple[Ratio, ...]:
+    """Return figures of speed from the second, of valid pairs, all others from the first."""
+    speed = {each.merit: each for each in valid}
+    found = (speed.get(each.merit) if each.merit.kind == SPEED else each for each in complete)
+    return tuple(filter(None, found))
 
 
 def _invalid(pairs: Sequence[Pair], limits: Limits) -> list[str]:

@@ -71,6 +71,7 @@ _COSTS: tuple[Merit, ...] = (
     Merit("model_gflop", "model GFLOP", "lower", WORK),
     Merit("executed_gflop", "executed GFLOP", "lower", SPEED),
     Merit("client_megabytes", "client MB", "lower", WORK),
+    Merit("client_megabytes_up", "MB up", "lower", WORK),
     Merit("collective_megabytes", "collective MB", "lower", SPEED),
     Merit("virtual_seconds", "virtual seconds", "lower", WORK),
     Merit("joules", "joules", "lower", SPEED),

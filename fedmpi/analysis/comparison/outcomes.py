@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedmpi.analysis.cells import grouped, titles
+from fedmpi.analysis.cells import grouped, names_itself, value_titles
 from fedmpi.analysis.discovery import each_run, folder_of, without_copies
 from fedmpi.analysis.names import algorithm_name, known_objective, reference_among, unsupervised_name
 from fedmpi.analysis.stored import origin, system
 from fedmpi.analysis.summary import setting, summarise
-from fedmpi.config.tables import look_up, nested, value_at
+from fedmpi.config.tables import nested, value_at
 from fedmpi.errors import BadInput
 from fedmpi.store.reader import Run
 from fedmpi.store.schema import canonical_json
@@ -93,7 +93,7 @@ def split(sides: Sequence[Side], by: str, reference: str | None) -> list[Side]:
     by : str
         The setting, dotted, such as ``algorithm`` or ``optimizer.lr``.
     reference : str or None
-        The value of the first side; by default FedAvg, else the first that there is.
+        The value of the first side; by default FedAvg, else "none", else the first that there is.
 
     Raises
     ------
@@ -102,8 +102,12 @@ def split(sides: Sequence[Side], by: str, reference: str | None) -> list[Side]:
     """
     runs = [run for side in sides for run in side.runs]
     groups = list(grouped(runs, lambda run: canonical_json(nested(by, value_at(run.config, by)))).values())
-    names = [str(look_up(members[0].config, by)) for members in groups]
-    shown = titles(names, [nested(by, value_at(members[0].config, by)) for members in groups])
+    values = [value_at(members[0].config, by) for members in groups]
+    shown = value_titles(values)
+    names = [
+        str(value["name"]) if names_itself(value) else title
+        for value, title in zip(values, shown, strict=True)
+    ]
     if len(groups) < 2:
         raise BadInput(f"--by {by}: not two values of it in these runs ({', '.join(shown) or 'none'})")
     if reference not in (None, *shown, *names, *map(algorithm_name, names)):

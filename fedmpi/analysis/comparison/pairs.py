@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from fedmpi.analysis.cells import grouped, key
+from fedmpi.analysis.cells import grouped, key, value_titles
 from fedmpi.analysis.comparison.outcomes import Outcome, Side
 from fedmpi.analysis.summary import setting
 from fedmpi.store.schema import config_differences
@@ -194,8 +194,9 @@ def _subject(first: Mapping[str, Any], second: Mapping[str, Any], by: str | None
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> list[str]:
-    """Return what differs in a setting; of tables of other names the names only."""
+    """Return what differs in a setting; of tables of other names, or where one side has none, the names."""
     left, right = first.get(name), second.get(name)
-    if isinstance(left, Mapping) and isinstance(right, Mapping) and left.get("name") != right.get("name"):
-        return [f"{name}: {left.get('name')} -> {right.get('name')}"]
-    return config_differences({name: left}, {name: right})
+    if isinstance(left, Mapping) and isinstance(right, Mapping) and left.get("name") == right.get("name"):
+        return config_differences({name: left}, {name: right})
+    ours, theirs = value_titles([left, right])
+    return config_differences({name: ours}, {name: theirs})

@@ -258,4 +258,5 @@ COSTS = (
     of_runs("total s", "total_seconds", 1, "all rounds, mean over seeds", True),
     of_runs("model GFLOP", "model_gflop", 0),
     of_runs("client MB", "client_megabytes", 0),
+    of_runs("MB up", "client_megabytes_up", 0),
 )

@@ -9,7 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fedmpi.analysis.cells import UNSET, Config, differing, grouped, key, redrawn, shown, titles
+from fedmpi.analysis.cells import (
+    UNSET,
+    Config,
+    differing,
+    grouped,
+    is_group,
+    key,
+    redrawn,
+    titles,
+    value_titles,
+)
 from fedmpi.analysis.names import (
     algorithm_looks,
     algorithm_name,
@@ -51,7 +61,7 @@ def settings(
     """
     for name in across:
         values = [value_at(run.config, name) for run in digests]
-        if values and all(value is None or isinstance(value, Mapping) for value in values):
+        if values and all(value is None or is_group(value) for value in values):
             raise BadInput(f"--across {name}: no run has this setting: name one, such as optimizer.lr")
     found: dict[tuple[str, tuple[str, ...]], dict[str, dict[int, Digest]]] = {}
     for run in _marked([run for run in digests if run.status == "complete"], across):
@@ -179,7 +189,7 @@ def _cells(
         values = [value_at(config, dotted) for config in configs]
         if len(set(map(str, values))) > 1:
             last = dotted.rpartition(".")[2]
-            parts = ["" if value is None else f", {last} = {shown(value)}" for value in values]
+            parts = ["" if title == UNSET else f", {last} = {title}" for title in value_titles(values)]
             names = [name + part for name, part in zip(names, parts, strict=True)]
     drawn, used = [], Counter[str]()
     for method, seeds, config, label in zip(methods, found, configs, titles(names, configs), strict=True):

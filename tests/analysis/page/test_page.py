@@ -273,6 +273,13 @@ def test_settings_that_part_methods_are_named_and_may_be_compared_across(record)
         settings(page.digests, [], None, ["lr"])
 
 
+def test_named_tables_may_be_compared_across_and_some_runs_have_none(record):
+    for name, kind in {"none": {}, "few": {"compression": {"name": "top-k", "share": 0.1}}}.items():
+        folder = record({"fedavg": [[0.5]]}, f"runs/{name}", settings=kind).parent
+    (setting,), _ = page_of(folder, across=["compression"]).settings([])
+    assert [cell.label for cell in setting.cells] == [f"FedAvg, compression = {k}" for k in ("top-k", "none")]
+
+
 def test_numbered_settings_are_said(tmp_path, make_run):
     long = {f"made_up_setting_{letter}": 1 for letter in "abcdef"}
     for number, change in enumerate(({}, {"made_up_setting_c": 2}, dict.fromkeys(long, 3))):
