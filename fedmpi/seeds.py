@@ -39,6 +39,9 @@ class Purpose(IntEnum):
     PUBLIC = 16
     COMPRESSION = 17
     DOWN_COMPRESSION = 18
+    DEVICES = 20
+    ONLINE = 21
+    SCHEDULE = 22
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

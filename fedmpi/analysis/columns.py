@@ -74,7 +74,7 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         _number("model GFLOP", "model_gflop", 2, 17),
         _number("client MB", "client_megabytes", 2, 18),
         _number("MB up", "client_megabytes_up", 2, 19),
-        _number("virtual s", "virtual_seconds", 1, 19),
+        *_of_devices(rows),
         *filled([_number("J", "joules", 0, 18)], rows),
         *filled([_number(f"{name} s", f"{name}_seconds", 3, 20) for name in SECURE_STEPS], rows),
     ]
@@ -82,6 +82,9 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         del listed[3]
     if any("target" in row for row in rows):
         listed += [_to_target("rounds", "rounds", 0, 1), _to_target("seconds", "s", 1, 5)]
+        clocked = any("utilisation" in row for row in rows)
+        listed += [_to_target("virtual_seconds", "virtual s", 1, 1)] if clocked else []
+        listed.append(_to_target("client_bytes", "MB", 2, 5, 1e-6))
         if any("joules" in (row["to_target"] or {}) for row in rows):
             listed.append(_to_target("joules", "J", 0, 6))
     return listed
@@ -146,6 +149,17 @@ def _headlines(known: Mapping[str, Metric], chosen: Sequence[Metric]) -> list[Co
     ]
 
 
+def _of_devices(rows: Sequence[Figures]) -> list[Column[Figures]]:
+    """Return the columns of virtual time, and of what devices did where runs have them."""
+    clocked = any("utilisation" in row for row in rows)
+    return [
+        _number("virtual s", "virtual_seconds", 1, 3 if clocked else 19),
+        *filled([_percent("in use %", "utilisation"), _percent("stale %", "stale_share")], rows),
+        *filled([_number("staleness", "mean_staleness", 1, 7)], rows),
+        *filled([_number("wasted GFLOP", "wasted_gflop", 2, 7)], rows),
+    ]
+
+
 def _status(row: Figures) -> Entry:
     return words(row["status"], "" if row["status"] == "complete" else "warning")
 
@@ -158,9 +172,15 @@ def _number(title: str, name: str, digits: int, spare: int) -> Column[Figures]:
     return Column(title, lambda row: number(row.get(name), digits), spare=spare)
 
 
-def _to_target(name: str, unit: str, digits: int, spare: int) -> Column[Figures]:
+def _percent(title: str, name: str) -> Column[Figures]:
+    return Column(title, lambda row: number(100 * row[name] if name in row else None, 1), spare=6)
+
+
+def _to_target(name: str, unit: str, digits: int, spare: int, scale: float = 1.0) -> Column[Figures]:
     def entry(row: Figures) -> Entry:
         reached = row["to_target"]
-        return words("never") if reached is None else number(reached.get(name), digits)
+        if reached is None:
+            return words("never")
+        return number(scale * reached[name] if name in reached else None, digits)
 
     return Column(f"{unit} to target", entry, spare=spare)

@@ -57,7 +57,28 @@ def figures(run: Run) -> dict[str, float]:
         **{f"{name}_seconds": seconds for name, seconds in slowest_in_steps.items()},
         **{f"{name}_megabytes": sent / 1e6 for name, sent in by_step(run, "bytes", np.sum).items()},
         **energy(run),
+        **of_devices(run),
     }
+
+
+def of_devices(run: Run) -> dict[str, float]:
+    """Return what the clients' devices did by name; empty for a run without a virtual clock.
+
+    `utilisation` is the share of their time in which they were at work on what was used or given up;
+    `stale_share` that of updates which start from an older model than they change, `mean_staleness` in steps.
+    """
+    results = run.results
+    if "virtual_clock" not in results or not run.rounds_completed:
+        return {}
+    found = {
+        "utilisation": float(results["device_seconds"].mean(axis=1).sum() / results["virtual_clock"][-1])
+    }
+    if "staleness" in results:
+        used = results["staleness"][results["staleness"] >= 0]
+        found |= {"stale_share": float((used > 0).mean()), "mean_staleness": float(used.mean())}
+    if "wasted_flops" in results:
+        found["wasted_gflop"] = float(results["wasted_flops"].sum()) / 1e9
+    return found
 
 
 def by_step(run: Run, unit: str, take: Callable[[Array], float]) -> dict[str, float]:

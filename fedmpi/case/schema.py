@@ -16,10 +16,13 @@ from fedmpi.compression.none import NoCompression
 from fedmpi.compression.options import Compression
 from fedmpi.config.options import Options
 from fedmpi.datasets.options import DatasetOptions
+from fedmpi.devices.options import DevicesOptions, NoDevices
 from fedmpi.errors import BadInput
 from fedmpi.models.options import GinOptions, ModelOptions
 from fedmpi.objectives.options import ObjectiveOptions, SupervisedOptions
 from fedmpi.partition.options import PartitionOptions
+from fedmpi.schedules.options import Schedule
+from fedmpi.schedules.synchronous import SynchronousOptions
 from fedmpi.store.schema import config_digest
 from fedmpi.tasks.known import classifies
 
@@ -67,7 +70,7 @@ class Case(Options):
 
     added: ClassVar[frozenset[str]] = frozenset(
         {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy", "public"}
-        | {"compression", "down_compression"}
+        | {"compression", "down_compression", "schedule", "devices"}
     )
 
     suite: str
@@ -98,6 +101,10 @@ class Case(Options):
     """What travels of a client's update."""
     down_compression: Compression = NoCompression()
     """What travels of the change of a model on its way to the clients, which hold replicas."""
+    schedule: Schedule = SynchronousOptions()
+    """Whose updates a step of the server uses, and of which models; a round is a step."""
+    devices: DevicesOptions = NoDevices()
+    """What clients compute and communicate with, for the virtual clock."""
     attack: Annotated[AttackOptions, Field(discriminator="name")] = NoAttack()
     """Clients that send what harms the others."""
     privacy: Annotated[PrivacyOptions, Field(discriminator="name")] = NoPrivacy()

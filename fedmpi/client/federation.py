@@ -314,10 +314,7 @@ def _work_of_graphs(
 def _unsupervised_cost(
     case: Case, raw: RawGraphs, view: WeightedTopology | None, split: ClientSplit, flops: ObjectiveFlops
 ) -> int:
-    def counts(graphs: Int) -> tuple[ViewCounts, ViewCounts | None]:
-        diffused = None if view is None else ViewCounts(_counts(view.topology, graphs), weighted=True)
-        return ViewCounts(_counts(raw.topology, graphs), weighted=False), diffused
-
+    counts = partial(counts_of_views, raw, view)
     passes = [(case.local_epochs, flops.step(*counts(split.train), executed=True))]
     passes.append((1, flops.vectors(*counts(split.graphs), executed=True)))
     if copies := flops.copies(case.local_epochs):
@@ -330,7 +327,16 @@ def _weighed(passes: Sequence[tuple[int, Flops]]) -> int:
     return sum(times * (flops.dense + _SPARSE * flops.sparse) for times, flops in passes)
 
 
-def _counts(topology: Topology, graphs: Int) -> GraphCounts:
+def counts_of_views(
+    raw: RawGraphs, view: WeightedTopology | None, graphs: Int
+) -> tuple[ViewCounts, ViewCounts | None]:
+    """Return what a pass over some graphs of a dataset works on, and over their diffused view."""
+    diffused = None if view is None else ViewCounts(counts_of_graphs(view.topology, graphs), weighted=True)
+    return ViewCounts(counts_of_graphs(raw.topology, graphs), weighted=False), diffused
+
+
+def counts_of_graphs(topology: Topology, graphs: Int) -> GraphCounts:
+    """Return the sizes of some graphs together."""
     first, last = topology.graph_ptr[:-1][graphs], topology.graph_ptr[1:][graphs]
     edges = topology.row_ptr[last] - topology.row_ptr[first]
     return GraphCounts(len(graphs), int((last - first).sum()), int(edges.sum()))

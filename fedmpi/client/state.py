@@ -56,6 +56,8 @@ class ClientState:
         The vectors that travel behind the model, as received, and behind the update.
     chain : dict of str to float32 [shared parameters]
         What the exchange's chain has it keep.
+    start : float32 [size] or None
+        What it got when it began, where the server's model may have moved on since.
     told : dict of str to float32 [*]
         What the server tells all clients, as the client has it; NaN for what it never told.
     messages : MessageLayout
@@ -88,6 +90,7 @@ class ClientState:
     incoming: dict[str, Tensor] = field(default_factory=dict)
     sent: dict[str, Tensor] = field(default_factory=dict)
     chain: dict[str, Tensor] = field(default_factory=dict)
+    start: Tensor | None = None
     told: dict[str, Tensor] = field(default_factory=dict)
     messages: MessageLayout = field(default_factory=lambda: MessageLayout({}))
     width: int = 0
@@ -153,7 +156,9 @@ class ClientState:
         """Return what makes up its state, in order; moments only if these are `kept`."""
         last = [] if self.last is None else [self.last]
         told = [each.view(-1) for each in self.told.values()]
+        start = [] if self.start is None else [self.start]
         beside = [*last, *told, *self.incoming.values(), *self.memory.held.values(), *self.chain.values()]
+        beside += start
         return [self.row, self.adam, *beside, *self.moments.values()] if kept else [self.row, *beside]
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:

@@ -137,6 +137,7 @@ class States:
             incoming={name: torch.zeros(shared.size, device=self.device) for name in self._sends},
             sent={name: torch.zeros(shared.size, device=self.device) for name in self._sends},
             chain={name: torch.zeros(shared.trained, device=self.device) for name in self._chain},
+            start=torch.zeros(self.size, device=self.device) if case.schedule.stale else None,
             told={
                 name: torch.full(tells.shape(name), torch.nan, device=self.device) for name in tells.messages
             },
@@ -267,12 +268,16 @@ class States:
 
     def saved(self) -> dict[int, Row]:
         """Return the state of each hosted client."""
-        return {number: client.state(self._keeps_optimizer) for number, client in self.clients.items()}
+        return {number: self.saved_of(number) for number in self.clients}
+
+    def saved_of(self, number: int) -> Row:
+        """Return the state of a hosted client."""
+        return self.clients[number].state(self._keeps_optimizer)
 
     def restore(self, states: Mapping[int, Row]) -> None:
-        """Take the hosted clients' states from a checkpoint."""
-        for number, client in self.clients.items():
-            client.restore(states[number], self._keeps_optimizer)
+        """Give hosted clients states that were theirs."""
+        for number, state in states.items():
+            self.clients[number].restore(state, self._keeps_optimizer)
 
     def group_models(self, group: Int) -> dict[int, Row]:
         """Return the models of the groups that this rank hosts members of.

@@ -145,6 +145,12 @@ class Chain:
         return whole - update + up, down + self._compression.received_bytes
 
     @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes of a round that a participant sends, and gets."""
+        sent, down = self.client_bytes if self._algorithm.communicates else (0, 0)
+        return sent + self._states.messages.nbytes, down + self._states.tells.nbytes
+
+    @property
     def everybody_receives(self) -> bool:
         """Whether those that take no part in a round get its models, too: changes of what they have."""
         return self._down is not None

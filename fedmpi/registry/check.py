@@ -26,6 +26,7 @@ from fedmpi.datasets.family import FAMILIES
 from fedmpi.datasets.loading import options_class
 from fedmpi.datasets.names import family_of, members
 from fedmpi.datasets.options import DatasetOptions
+from fedmpi.devices.options import DEVICES
 from fedmpi.errors import BadInput
 from fedmpi.exits import exits_raised
 from fedmpi.kinds import Kind, UnknownName, settled
@@ -37,6 +38,7 @@ from fedmpi.registry.algorithms import ALGORITHMS
 from fedmpi.registry.checks import settings as rules
 from fedmpi.registry.checks.algorithm import able_kernels
 from fedmpi.registry.duplicates import Choose, distinct
+from fedmpi.schedules.options import SCHEDULES
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 
@@ -48,6 +50,8 @@ AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "reduction": (REDUCTIONS, "exact"),
     "compression": (COMPRESSIONS, "none"),
     "down_compression": (COMPRESSIONS, "none"),
+    "schedule": (SCHEDULES, "synchronous"),
+    "devices": (DEVICES, "none"),
     "attack": (ATTACKS, "none"),
     "privacy": (PRIVACY, "none"),
 }

@@ -20,7 +20,7 @@ from fedmpi.comm.settings import shared_cores, shared_devices
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import digest_of
 from fedmpi.datasets.source import DataSource
-from fedmpi.exchange import links
+from fedmpi.exchange import links, schedule
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exchange.meter import Energy
 from fedmpi.heterogeneity.leakage import leakage
@@ -65,6 +65,7 @@ def contents_of(
         *hooks.fields(),
         *federation.task.fields,
         *links.fields_of(case, hooks),
+        *schedule.fields_of(case),
         *(() if federation.partition.population is None else (CLIENT_ID,)),
         *Dropouts(case.reduction.dropouts, case.seed, federation.num_clients).fields,
         *(secure_fields() if case.reduction.secret else ()),

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.case.schema import Case, LinkOptions
-from fedmpi.client.states import States
 from fedmpi.client.training import LOSS_UNIT
 from fedmpi.exchange import dropouts
 from fedmpi.exchange.chain import Chain
@@ -18,6 +17,7 @@ from fedmpi.exchange.dropouts import Step
 from fedmpi.exchange.messages import Floats, Gathered, Ints
 from fedmpi.exchange.meter import Meter
 from fedmpi.exchange.preparation import Prepared
+from fedmpi.exchange.schedule import Schedule
 from fedmpi.exchange.server import Deciding
 from fedmpi.programs.hooks import Hooks
 from fedmpi.runs.evaluation import Evaluator
@@ -79,9 +79,9 @@ class Reporter:
 
     case: Case
     algorithm: Hooks
-    states: States
     evaluator: Evaluator
     chain: Chain
+    schedule: Schedule
     meter: Meter
 
     def report(
@@ -100,22 +100,20 @@ class Reporter:
         task, trained, closing = self.evaluator.task, found.trained, found.closing
         if trained is None or closing is None or decided is None or self.evaluator.lost >= 0:
             return None
-        sent, down = self.chain.client_bytes if self.algorithm.communicates else (0, 0)
-        traffic = sent + self.states.messages.nbytes, down + self.states.tells.nbytes
         everybody = self.algorithm.communicates and self.chain.everybody_receives
         moved = [number for number, count in self.chain.exchange.survivors.items() if count]
         receives = np.isin(group, moved) if everybody else None
-        results = _results(trained, closing, group, found.working, traffic, receives)
+        results = _results(trained, closing, group, found.working, self.chain.traffic, receives)
         if found.steps is not None:
             late = found.steps[found.working] <= Step.UPLOAD
-            results["client_bytes_up"][found.working[late]] -= sent
+            results["client_bytes_up"][found.working[late]] -= self.chain.client_bytes[0]
         if self.case.record == "full":
             results |= _by_client(task.fields, trained, closing)
         else:
             results |= _together(found.totals, self.evaluator.totals)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
-        results |= self.chain.rows(found.round)
+        results |= self.chain.rows(found.round) | self.schedule.rows()
         results |= {} if found.sampled is None else {CLIENT_ID.name: found.sampled}
         if prepared is not None:
             prepared.add_to(results, found.round)
@@ -124,7 +122,9 @@ class Reporter:
         if found.steps is not None:
             survivors = self.chain.exchange.survivors
             results |= dropouts.rows(found.steps, found.participants, group, survivors)
-        measured = _measurements(trained, self.case.link, traffic)
+        measured = _measurements(trained, self.case.link, self.chain.traffic)
+        if (seconds := self.schedule.seconds()) is not None:
+            measured["virtual_seconds"] = np.array(seconds)
         measured |= self.meter.table(closing.headers)
         kept = found.round + 1 in self.case.evaluation.embeddings
         embeddings = task.embeddings(closing.flags) if kept else {}

@@ -27,12 +27,14 @@ from fedmpi.exchange.messages import ClientTable, Gathered
 from fedmpi.exchange.meter import NOTHING, Energy, Meter
 from fedmpi.exchange.planning import Planner
 from fedmpi.exchange.preparation import Prepared, prepare
+from fedmpi.exchange.schedule import Schedule
 from fedmpi.exchange.server import Known
 from fedmpi.exchange.updates import Updates
 from fedmpi.heterogeneity.agreement import domains_of
 from fedmpi.programs.hook_checks import digest
 from fedmpi.programs.hooks import Hooks
 from fedmpi.runs import evaluation
+from fedmpi.runs.ahead import Ahead
 from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.evaluation import Evaluator
 from fedmpi.runs.reporting import Found, Reporter, RoundReport
@@ -93,7 +95,11 @@ class Rounds:
         self._counts = self._chain.totals(training.COUNTS)
         scored = self._chain.totals(evaluation.COUNTS)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
-        self._reporter = Reporter(case, algorithm, states, self._evaluator, self._chain, self.meter)
+        self._schedule = Schedule(case, algorithm, federation, states, self._chain.traffic)
+        self._ahead: Ahead | None = None
+        if case.schedule.stale and world.size > 1:
+            self._ahead = Ahead(self._schedule, states, self._trained, world.size)
+        self._reporter = Reporter(case, algorithm, self._evaluator, self._chain, self._schedule, self.meter)
         self._prepared: Prepared | None = None
 
     def begin(self, saved: Saved | None) -> None:
@@ -176,9 +182,7 @@ class Rounds:
         """Draw who takes part, and of them who trains (step 1)."""
         self.algorithm.begin_round(round)
         sampled = self.states.draw(self.case.seed, round)
-        participants = self.algorithm.participants(
-            self.case.seed, round, len(self.names), self.case.participation
-        )
+        participants = self._schedule.begin(round).participants
         steps = self._dropouts.of(round) if self._dropouts.possible else None
         working = participants if steps is None else participants[steps[participants] > Step.TRAINING]
         return Found(round, participants, working, steps, sampled)
@@ -186,13 +190,15 @@ class Rounds:
     def _train(self, round: int, working: Ints, steps: Ints | None) -> training.Trained:
         """Train this rank's participants; the chain then alters what they send (step 2)."""
         with self.meter.phase("train"):
-            on_device = self.exchange.on_device
-            trained = training.train(
-                self.case, self.algorithm, self.states, round, working, self.weights, on_device
-            )
+            trained = self._ahead.train(round, working) if self._ahead else self._trained(round, working)
             self.meter.executed_flops += trained.executed_flops
             self._chain.alter(round, working, self._updates(trained, steps))
+            self._schedule.shift(trained, self.exchange, self.group)
         return trained
+
+    def _trained(self, round: int, clients: Ints) -> training.Trained:
+        place = self.case, self.algorithm, self.states
+        return training.train(*place, round, clients, self.weights, self.exchange.on_device)
 
     def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
         """Gather what the clients report of their training on rank 0 (step 3)."""
@@ -259,7 +265,7 @@ class Rounds:
                 self.world.collectives.bcast(message, "plan")
             plan = replace(RoundPlan.unpack(message, len(self.names)), steps=found.steps)
             if not plan.request:
-                return plan
+                return self._schedule.weigh(plan, self.weights)
             with self.meter.phase("server" if self.world.is_root else "wait"):
                 answer = self._answers.answer(plan, found.participants, deltas)
 

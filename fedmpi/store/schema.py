@@ -113,6 +113,27 @@ CLIENT_ID = _result(
 )
 """What runs with a population record beside."""
 
+VIRTUAL_CLOCK = Field(
+    "virtual_clock",
+    ("round",),
+    "f8",
+    "s",
+    "time of the clients' devices at the end of the step",
+    "result",
+    "lower",
+)
+DEVICE_SECONDS = _result(
+    "device_seconds", "f8", "s", "virtual time for which the client was at work on what ended in the step"
+)
+STALENESS = _result(
+    "staleness",
+    "i4",
+    "1",
+    "steps between the model that the update starts from and the one that it changes; -1: no update",
+)
+WASTED_FLOPS = _result("wasted_flops", "i8", "FLOP", "training of updates that were not used", "lower")
+"""What runs with a virtual clock record beside."""
+
 GENERATED_NODES = _result(
     "generated_nodes",
     "i8",

@@ -58,6 +58,20 @@ compression = "sign"; reduction = { buffers = "device" }
 down_compression = "powersgd" -> case.down_compression: "powersgd" takes its basis from the updates of all
 algorithm = "fedcch"; model = { norm = "graph" }; down_compression = "int8"
     -> case.down_compression: fedcch makes new models each round, and only changes are compressed
+schedule = "buffered" -> case.schedule: schedule "buffered" orders clients by their devices: set devices =
+schedule = "asynchronous"; devices = "equal"; compression = "top-k"
+    -> case.compression: schedule "asynchronous" averages models ... use schedule = { name = "buffered", size = 1 }
+schedule = "buffered"; devices = "equal"; algorithm = "gcfl"
+    -> case.schedule: gcfl needs updates that start from one model ... use "synchronous" or "deadline"
+schedule = "buffered"; devices = "equal"; reduction = "fixed32"
+    -> case.reduction: ... a public exponent needs weights with a sum of 1: use "exact"
+schedule = "buffered"; devices = "equal"; down_compression = "int8" -> case.down_compression: ... use "none"
+schedule = "buffered"; devices = "equal"; compression = "powersgd" -> case.compression: ... use "top-k"
+schedule = "deadline"; devices = "equal"; privacy = "central"; weights = "equal"
+    -> case.privacy: epsilon is not known where schedule "deadline" chooses by speed: use "synchronous"
+schedule = { name = "buffered", size = 0 }; devices = "equal" -> case.schedule.size: ... greater than or equal to 1
+devices = { name = "equal", speed = 0 } -> case.devices.speed: input should be greater than 0
+devices = { name = "file", path = "no.csv" } -> case.devices: path: no.csv cannot be read
 task = "regresion" -> case.task: there is no "regresion"; did you mean "regression"?
 task = "clustering" -> "clustering" and objective "supervised" do not go together: leave task out
 task = "multi-label" -> "multi-label" needs binary labels, dataset synthetic has one class each: remove
@@ -210,6 +224,7 @@ REFUSED[
     POPULATION
 ] += """compression = "top-k" -> case.compression: "top-k" needs clients that stay ... use feedback = false
 down_compression = "int8" -> case.down_compression: ... samples others each round
+devices = "equal" -> case.devices: ... samples other clients each round
 """
 REFUSED[POPULATION] += "".join(
     f'algorithm = "{name}" -> case.algorithm: ... {name} needs clients that stay\n'

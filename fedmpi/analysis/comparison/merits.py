@@ -55,6 +55,8 @@ _COSTS: tuple[Merit, ...] = (
     Merit("rounds_to_target", "rounds to target", "lower", ACCURACY, 1),
     Merit("seconds_to_target", "seconds to target", "lower", SPEED, 2),
     Merit("joules_to_target", "joules to target", "lower", SPEED, 1),
+    Merit("virtual_seconds_to_target", "virtual seconds to target", "lower", WORK, 2),
+    Merit("client_bytes_to_target", "client bytes to target", "lower", WORK, 0),
     Merit("round_seconds_median", "seconds per round, median", "lower", SPEED, 4),
     Merit("total_seconds", "total seconds", "lower", SPEED),
     Merit("train_seconds", "seconds training", "lower", SPEED),
@@ -74,6 +76,9 @@ _COSTS: tuple[Merit, ...] = (
     Merit("client_megabytes_up", "MB up", "lower", WORK),
     Merit("collective_megabytes", "collective MB", "lower", SPEED),
     Merit("virtual_seconds", "virtual seconds", "lower", WORK),
+    Merit("utilisation", "devices in use", "higher", WORK, 3),
+    Merit("mean_staleness", "staleness, mean", "lower", WORK, 2),
+    Merit("wasted_gflop", "wasted GFLOP", "lower", WORK),
     Merit("joules", "joules", "lower", SPEED),
 )
 

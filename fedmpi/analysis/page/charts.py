@@ -21,7 +21,11 @@ _MOST_CLIENTS = 64
 _FAR_HIGHER = 3.0
 _ROOM_FOR_BANDS = 0.4
 """Of the range of the lines, to each side."""
-_COSTS = {"MB": ("traffic of all clients", MEGABYTES), "s": ("time", SECONDS)}
+_COSTS = {
+    "MB": ("traffic of all clients", MEGABYTES),
+    "s": ("time", SECONDS),
+    "virtual": ("virtual time", SECONDS),
+}
 """What lines may go by in place of rounds."""
 
 
@@ -73,7 +77,7 @@ def lines(
     most_points : int
         Points of a line; of more rounds, some are left out.
     spent : mapping of str to float or None
-        The most that a line spends of ``MB`` and ``s``: buttons of the page choose these axes.
+        The most that a line spends of ``MB``, ``s`` and ``virtual``: buttons of the page choose these axes.
     """
     chart, (subject, y_label) = Chart(title), about
     count = max(len(each.values) for each in series)

@@ -61,8 +61,8 @@ class Digest(Run):
     curves : dict of float64 [R]
         Metrics and losses by field; means over clients where each has a value.
     costs : dict of float64 [R]
-        Spent up to each round: `seconds`, `megabytes` that all clients sent and received, and `joules`, NaN
-        where they were not counted.
+        Spent up to each round: `seconds`, `megabytes` that all clients sent and received, `joules`, NaN
+        where they were not counted, and `virtual`, the seconds of the devices, where there is such a clock.
     spent : dict of dict of float
         Over all rounds: `phases`, the seconds a rank spent in each on average; `secure`, those in each step
         of secure sums, empty without; `joules` of processors and memory by phase, over all nodes, empty
@@ -138,7 +138,9 @@ def _curves(run: Run) -> dict[str, Float]:
 def _costs(run: Run) -> dict[str, Float]:
     spent = by_round(run)
     joules = np.full(run.rounds_completed, np.nan) if spent.joules is None else spent.joules
+    clock = {"virtual": run.results["virtual_clock"]} if "virtual_clock" in run.results else {}
     return {
+        **clock,
         "seconds": np.cumsum(spent.seconds),
         "megabytes": np.cumsum(spent.client_bytes) / 1e6,
         "joules": np.cumsum(joules),

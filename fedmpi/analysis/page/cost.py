@@ -50,6 +50,8 @@ class Cost:
 
 TRAFFIC = Cost("client_megabytes", MEGABYTES, "traffic", "sent and received by all clients", "megabytes")
 TIME = Cost("total_seconds", SECONDS, "time", "all rounds", "seconds")
+VIRTUAL = Cost("virtual_seconds", SECONDS, "virtual time", "of the clients' devices", "virtual")
+"""Of runs with a virtual clock."""
 ENERGY = Cost("joules", JOULES, "energy", "processors, memory and GPUs of all nodes", "joules")
 """Of runs with counters."""
 
@@ -63,7 +65,7 @@ def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
         Value of the headline on validation data; None: what the reference has in the last round.
     """
     several = [each for each in settings if len(each.cells) > 1]
-    pairs = product(several, (TRAFFIC, TIME))
+    pairs = product(several, (TRAFFIC, TIME, *[VIRTUAL] * _clocked(settings)))
     charts = [_against(*pair) for pair in pairs if any(c.mean(pair[1].name) > 0 for c in pair[0].cells)]
     parts = [part("tradeoff")(target is None, bool(charts))]
     if charts:
@@ -104,6 +106,7 @@ def front(cells: Sequence[Cell], cost: Cost) -> list[Cell]:
 def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[Line]]:
     metric = settings[0].metric
     counted = any("joules" in run.summary for run in _runs(settings))
+    further = [*[VIRTUAL] * _clocked(settings), *[ENERGY] * counted]
     return [
         *NAMES,
         Column(f"{metric.label(unit=True)}, last round", lambda line: score(metric, line[1].score())),
@@ -119,7 +122,7 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
             lambda line: number(metric.scale * _target(line[0], target), metric.digits),
         ),
         _to_target(target, None),
-        *(_to_target(target, cost) for cost in (TIME, TRAFFIC, *[ENERGY] * counted)),
+        *(_to_target(target, cost) for cost in (TIME, TRAFFIC, *further)),
     ]
 
 
@@ -254,8 +257,28 @@ def _rates(settings: Sequence[Setting]) -> list[Column[Line]]:
         ),
         spent("traffic of ranks", "collective_megabytes", MEGABYTES, "payload of all ranks' collectives"),
         spent("virtual time", "virtual_seconds", SECONDS, "modelled time of a real federation"),
+        *(_of_devices() if _clocked(settings) else []),
         *([energy] if any("joules" in run.summary for run in _runs(settings)) else []),
     ]  # fmt: skip
+
+
+def _clocked(settings: Sequence[Setting]) -> bool:
+    """Return whether all runs have a virtual clock."""
+    return all(VIRTUAL.curve in run.costs for run in _runs(settings))
+
+
+def _of_devices() -> list[Column[Line]]:
+    """Return the columns of what the clients' devices did."""
+
+    def percent(name: str) -> Callable[[Line], Entry]:
+        return lambda line: number(100 * line[1].mean(name), 1)
+
+    return [
+        Column("devices in use", percent("utilisation"), "share of virtual time at work, %"),
+        Column("stale updates", percent("stale_share"), "that start from an older model than they change, %"),
+        of_runs("staleness", "mean_staleness", 1, "steps of the server, mean over updates"),
+        of_runs("wasted GFLOP", "wasted_gflop", 1, "training of updates that were not used"),
+    ]
 
 
 def _runs(settings: Sequence[Setting]) -> list[Digest]:

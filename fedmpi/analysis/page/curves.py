@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
@@ -25,20 +25,31 @@ Costs = dict[str, dict[str, list[float]]]
 
 def curves(settings: Sequence[Setting]) -> Section:
     """Return all metrics and losses by round, with the spread over seeds."""
-    parts = [part("curves")(), cells_legend([cell for each in settings for cell in each.cells])]
+    kinds = _kinds([cell for each in settings for cell in each.cells])
+    parts = [
+        part("curves")(["round", *kinds]),
+        cells_legend([cell for each in settings for cell in each.cells]),
+    ]
     for place, each in enumerate(settings):
-        costs = {cell.label: _costs(cell) for cell in each.cells}
+        costs = {cell.label: _costs(cell, kinds) for cell in each.cells}
         drawn = [*_scores(each, costs), *(_chart(each, costs, *loss) for loss in LOSSES.items())]
         inside = grid(filter(None, drawn), "wide") + _in_numbers(each, f"curves-{place}")
         parts.append(part("curves_of")(each.heading, json.dumps(costs), inside))
     return Section("curves", "Curves: scores and losses", Markup("").join(parts))
 
 
-def _costs(cell: Cell) -> dict[str, list[float]]:
+def _kinds(cells: Sequence[Cell]) -> dict[str, str]:
+    """Return the horizontal axes beside rounds, with what all runs know of: see `Digest.costs`."""
+    known = {"MB": "megabytes", "s": "seconds", "virtual": "virtual"}
+    runs = [run for cell in cells for run in cell.runs.values()]
+    return {kind: name for kind, name in known.items() if all(name in run.costs for run in runs)}
+
+
+def _costs(cell: Cell, kinds: Mapping[str, str]) -> dict[str, list[float]]:
     """Return what a cell spent up to some rounds, means over seeds."""
     kept = thinned(min(len(run.costs["seconds"]) for run in cell.runs.values()), _MOST_COSTS)
     found = {"round": (kept + 1).tolist()}
-    for unit, name in (("MB", "megabytes"), ("s", "seconds")):
+    for unit, name in kinds.items():
         spent = np.mean([run.costs[name][kept] for run in cell.runs.values()], axis=0)
         found[unit] = [float(f"{value:.5g}") for value in spent]
     return found
@@ -67,7 +78,8 @@ def _chart(
         half = half_widths(known) if len(known) > 1 else None
         edges = [] if half is None else [factor * (mean - half), factor * (mean + half)]
         drawn.append(Line(cell.label, cell.colour, cell.dash, factor * mean, edges))
-    spent = {kind: max(costs[cell.label][kind][-1] for cell in values) for kind in ("MB", "s")}
+    kinds = [kind for kind in next(iter(costs.values())) if kind != "round"]
+    spent = {kind: max(costs[cell.label][kind][-1] for cell in values) for kind in kinds}
     return chart(_capitalised(title), (each.heading, unit or title), drawn, log, spent=spent)
 
 

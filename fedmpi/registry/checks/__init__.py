@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case, Misfits
 from fedmpi.registry.checks import algorithm as algorithms
-from fedmpi.registry.checks import compression, exchange, reduction, settings
+from fedmpi.registry.checks import compression, exchange, reduction, schedule, settings
 
 
 def misfits(algorithm: Algorithm, case: Case) -> Misfits:
@@ -15,5 +15,6 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
         yield found
     yield from settings.record(case)
     yield from reduction.misfits(algorithm, case)
-    for rules in (settings.attack, compression.misfits, settings.privacy, settings.population):
+    own = (settings.attack, compression.misfits, schedule.misfits)
+    for rules in (*own, settings.privacy, settings.population):
         yield from rules(case)

@@ -52,6 +52,8 @@ PROPERTIES: Mapping[str, Property] = {
         "`participants`, `groups`, `weights` of its own",
         lambda one: overrides(type(one), "participants", "groups", "weights"),
     ),
+    "participants": Property("`participants` of its own", lambda one: overrides(type(one), "participants")),
+    "own groups": Property("`groups` of its own", lambda one: overrides(type(one), "groups")),
     "prepare": Property("`prepare`", lambda one: overrides(type(one), "prepare")),
 }
 
@@ -73,7 +75,7 @@ class Rule:
         Whether a case has it.
     without : dict of str to str
         Why not, and what to do, by property; ``{name}``, ``{reduction}``, ``{privacy}``,
-        ``{compression}`` and ``{down}`` are filled in.
+        ``{compression}``, ``{down}`` and ``{schedule}`` are filled in.
     """
 
     key: str
@@ -207,6 +209,26 @@ RULES = (
         ),
     ),
     Rule(
+        "schedule",
+        "schedules by devices",
+        lambda case: case.schedule.clocked,
+        {
+            "participants": "{name} chooses clients in its own way, and so does schedule "
+            '"{schedule}": use "synchronous"'
+        },
+    ),
+    Rule(
+        "schedule",
+        "updates of older models",
+        lambda case: case.schedule.stale,
+        {"no updates": '{name} sends no updates that could be stale: use "synchronous"'}
+        | _each(
+            ("models", "vectors", "tells", "groups", "own groups", "no sum", "means", "rows"),
+            '{name} needs updates that start from one model, and those of schedule "{schedule}" do not: use '
+            '"synchronous" or "deadline"',
+        ),
+    ),
+    Rule(
         "algorithm",
         "a population",
         lambda case: isinstance(case.partition, PopulationOptions),
@@ -228,6 +250,7 @@ def check(algorithm: Algorithm, case: Case) -> tuple[str, str] | None:
     """Return the first setting that the algorithm cannot have, and what to do; None where all fit."""
     found = properties(algorithm)
     words = {"name": algorithm.name, "reduction": case.reduction.name, "privacy": case.privacy.name}
+    words |= {"schedule": case.schedule.name}
     words |= {"compression": case.compression.name, "down": case.down_compression.name}
     for rule in RULES:
         if rule.applies(case):

@@ -1,0 +1,42 @@
+"""What schedules and devices can be with (imports without torch)."""
+
+from __future__ import annotations
+
+from fedmpi.case.privacy import Private
+from fedmpi.case.reductions import ClippedOptions
+from fedmpi.case.schema import Case, Misfits
+from fedmpi.partition.options import PopulationOptions
+
+
+def misfits(case: Case) -> Misfits:
+    """Yield the settings that a schedule, or a virtual clock, cannot have, and what to do."""
+    kind = f'schedule "{case.schedule.name}"'
+    if case.schedule.clocked and not case.devices.clocked:
+        yield "schedule", f'{kind} orders clients by their devices: set devices = "two-speed", or "equal"'
+    if case.devices.clocked and isinstance(case.partition, PopulationOptions):
+        text = 'partition "population" samples other clients each round, whose devices are not known'
+        yield "devices", f'{text}: use "none"'
+    if case.schedule.clocked and isinstance(case.privacy, Private):
+        text = f'epsilon is not known where {kind} chooses by speed: use "synchronous"'
+        yield "privacy", text
+    if case.schedule.stale:
+        yield from _stale(case, kind)
+
+
+def _stale(case: Case, kind: str) -> Misfits:
+    if isinstance(case.reduction, ClippedOptions):
+        text = f"{kind} weighs updates by their age, and a public exponent needs weights with a sum of 1"
+        yield "reduction", f'{text}: use "exact"'
+    if case.reduction.dropouts.steps:
+        yield "reduction.dropouts", f"{kind} waits for no client: remove the setting"
+    if case.reduction.buffers == "device":
+        yield "reduction.buffers", f'{kind} keeps models in host memory: use "host"'
+    if case.down_compression.name != "none":
+        text = f"changes need clients that have the model before, and {kind} gives each client its own"
+        yield "down_compression", f'{text}: use "none"'
+    if case.compression.pooled:
+        text = f'"{case.compression.name}" takes its basis from updates that start together'
+        yield "compression", f'{text}, and {kind} has others: use "top-k"'
+    if case.schedule.mixes and case.compression.name != "none":
+        text = f'{kind} averages models, and "{case.compression.name}" compresses updates'
+        yield "compression", f'{text}: use schedule = {{ name = "buffered", size = 1 }}'

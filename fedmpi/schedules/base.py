@@ -1,0 +1,140 @@
+"""What a schedule answers for each server step, and from what (imports without torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.config.options import Options
+from fedmpi.devices.base import Devices
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the server; it makes model t + 1 from model t.
+
+    Attributes
+    ----------
+    participants : int64 [k]
+        Clients whose updates it uses, ascending.
+    staleness : int64 [clients]
+        Steps between the model that a participant's update starts from and t.
+    held : int64 [*]
+        Clients that start from model t and whose updates a later step uses.
+    begin, clock : int
+        Nanoseconds of virtual time at its begin and at its end.
+    busy : int64 [clients]
+        Nanoseconds for which clients were at work on what ended in this step.
+    wasted : float64 [clients]
+        Share of a round's training that was done for nothing.
+    """
+
+    participants: Ints
+    staleness: Ints
+    held: Ints
+    begin: int
+    clock: int
+    busy: Ints
+    wasted: Floats
+
+
+@dataclass(frozen=True)
+class Work:
+    """Nanoseconds in which each client gets a model, trains, and sends, int64 [clients] each."""
+
+    gets: Ints
+    trains: Ints
+    sends: Ints
+
+    @property
+    def total(self) -> Ints:
+        """All of it."""
+        return self.gets + self.trains + self.sends
+
+
+@dataclass(frozen=True)
+class Federated:
+    """The clients as schedules know them.
+
+    Attributes
+    ----------
+    clients : int
+    seed : int
+        Of the run.
+    participation : float
+        Share of the clients that are at work.
+    sample : callable
+        Returns the sample of a round (0-based) that has such a share of the clients.
+    devices, work : Devices, Work
+        Without devices there is no clock.
+    """
+
+    clients: int
+    seed: int
+    participation: float
+    sample: Callable[[int, float], Ints]
+    devices: Devices | None = None
+    work: Work | None = None
+
+    def end(self, client: int, begin: int) -> int:
+        """Return when a client that begins a round then is through with it."""
+        if self.devices is None or self.work is None:
+            return begin
+        return self.devices.end(client, begin, int(self.work.total[client]))
+
+
+class ScheduleOptions(Options):
+    """Base of the options of all schedules.
+
+    Attributes
+    ----------
+    clocked : bool
+        Whether the order of things depends on devices.
+    stale : bool
+        Whether updates may start from older models than the one that they change.
+    drops : bool
+        Whether work of clients may be for nothing.
+    mixes : bool
+        Whether the server's model moves towards a client's model, in place of moving by its update.
+    """
+
+    clocked: ClassVar[bool] = True
+    stale: ClassVar[bool] = False
+    drops: ClassVar[bool] = False
+    mixes: ClassVar[bool] = False
+
+    def misfit(self, clients: int, participation: float) -> str:
+        """Return why it cannot be with so many clients, and what to do; empty where it can."""
+        return ""
+
+    def steps(self, given: Federated, first: int) -> Iterator[Step]:
+        """Yield all steps from the first (0-based) on, without end."""
+        raise NotImplementedError
+
+    def weights(self, fresh: Floats, staleness: Ints) -> tuple[Floats, float]:
+        """Return what updates count in a step, float64 [k], and what their sum is divided by.
+
+        Parameters
+        ----------
+        fresh : float64 [k]
+            What they count where none is stale.
+        staleness : int64 [k]
+        """
+        return fresh, float(fresh.sum())
+
+
+def finished(given: Federated, clients: Ints, begin: int) -> Ints:
+    """Return when each client that begins then is through, int64 [k] nanoseconds."""
+    return np.array([given.end(int(client), begin) for client in clients], np.int64)
+
+
+def count_of(share: float, clients: int) -> int:
+    """Return how many clients a share of them is, rounded, one at least."""
+    return max(1, int(share * clients + 0.5))
