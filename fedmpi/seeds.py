@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     PUBLIC = 16
     COMPRESSION = 17
     DOWN_COMPRESSION = 18
+    TOPOLOGY = 19
     DEVICES = 20
     ONLINE = 21
     SCHEDULE = 22

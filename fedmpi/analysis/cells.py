@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fedmpi.analysis import scores
 from fedmpi.analysis.names import algorithm_name, dataset_name
 from fedmpi.analysis.summary import setting
+from fedmpi.case.schema import Case
 from fedmpi.config.tables import look_up
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import Metric
@@ -234,7 +235,13 @@ def _told(settings: Iterable[str], config: Config, alike: Sequence[Config]) -> d
     chosen = {
         axis: _axis(config[axis], [other.get(axis) for other in alike]) for axis in axes if axis in config
     }
-    return told | (chosen or dict.fromkeys(axes, "none"))
+    return told | (chosen or {axis: _usual(axis) for axis in axes})
+
+
+def _usual(axis: str) -> str:
+    """Return the name of an axis where a configuration does not state it."""
+    field = Case.model_fields.get(axis)
+    return "none" if field is None else str(getattr(field.default, "name", "none"))
 
 
 def is_group(value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from fedmpi.analysis.scores import BEST, PUBLISHED, RULES
 from fedmpi.judging.estimates import Estimate
 from fedmpi.metrics.metric import Metric
-from fedmpi.store.schema import SECURE_STEPS
+from fedmpi.store.schema import MEAN_MODEL, SECURE_STEPS
 from fedmpi.tables.table import Column, Entry, filled, number, words
 
 Figures = Mapping[str, Any]
@@ -67,6 +67,7 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         last,
         *filled(others, rows),
         *(_metric(metric, metric.field(), metric.label(unit=True), 10) for metric in further),
+        *filled([_metric(metric, MEAN_MODEL + metric.field(), "mean model", 2) for metric in chosen], rows),
         *filled([_metric(metric, f"benign_{metric.field()}", title, 2) for metric, title in benign], rows),
         *filled([_number("epsilon", "epsilon", 2, 4)], rows),
         _number("s/round median", "round_seconds_median", 3, 15),

@@ -14,6 +14,7 @@ from fedmpi.metrics import clients, selection
 from fedmpi.metrics.clustering import one_cluster
 from fedmpi.metrics.metric import ACCURACY, CLUSTERING_F1, Metric
 from fedmpi.store.reader import Run
+from fedmpi.store.schema import MEAN_MODEL
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -68,7 +69,8 @@ def further(run: Run) -> dict[str, float]:
     """Return what a run scores beside its headline, by field name with the rule's ending.
 
     Its other metrics under each rule and what a constant scores by them; and of metrics over all examples
-    that clients have as well (``client_...``) the mean over clients, which chooses its own round.
+    that clients have as well (``client_...``) the mean over clients, which chooses its own round. Without a
+    server what the mean of all models scores in the last round (``mean_model_...``).
     """
     found: dict[str, float] = {}
     for metric in run.metrics:
@@ -80,6 +82,10 @@ def further(run: Run) -> dict[str, float]:
         if f"client_{field}" in run.results:
             for rule, ending in endings:
                 found[f"client_{field}{ending}"] = _mean_of_clients(run, metric, rule)
+        if (stored := run.results.get(f"{MEAN_MODEL}{field}")) is not None:
+            table = columns(stored)
+            last = selection.at_rounds(table, selection.last_rounds(table))
+            found[f"{MEAN_MODEL}{field}"] = clients.mean(last)
         if (stored := run.partition.get(f"constant_client_{metric.name}")) is not None:
             found[f"constant_client_{metric.name}"] = float(stored)
     return found

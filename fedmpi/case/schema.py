@@ -25,6 +25,8 @@ from fedmpi.schedules.options import Schedule
 from fedmpi.schedules.synchronous import SynchronousOptions
 from fedmpi.store.schema import config_digest
 from fedmpi.tasks.known import classifies
+from fedmpi.topologies.options import Topology
+from fedmpi.topologies.server import ServerOptions
 
 Misfits = Iterator[tuple[str, str]]
 """Settings, dotted, that cannot be with the others of a case, each with what to do. Whoever asks for them
@@ -70,7 +72,7 @@ class Case(Options):
 
     added: ClassVar[frozenset[str]] = frozenset(
         {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy", "public"}
-        | {"compression", "down_compression", "schedule", "devices"}
+        | {"compression", "down_compression", "topology", "schedule", "devices"}
     )
 
     suite: str
@@ -101,6 +103,8 @@ class Case(Options):
     """What travels of a client's update."""
     down_compression: Compression = NoCompression()
     """What travels of the change of a model on its way to the clients, which hold replicas."""
+    topology: Topology = ServerOptions()
+    """Who averages with whom: all by a server, or clients with those that they hear."""
     schedule: Schedule = SynchronousOptions()
     """Whose updates a step of the server uses, and of which models; a round is a step."""
     devices: DevicesOptions = NoDevices()

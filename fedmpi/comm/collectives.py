@@ -17,7 +17,7 @@ from fedmpi.comm.seals import SEAL, sealed, unsealed
 from fedmpi.comm.waiting import Partners, Waits
 from fedmpi.comm.wake_ups import WakeUps
 
-NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv")
+NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv", "Neighbor_alltoallv")
 """Order of the collectives in every count."""
 
 Way = Literal["from root", "to root", "to all"]
@@ -55,6 +55,11 @@ class Collectives:
         Whether ranks have to share cores anywhere; the same on all.
     wake_ups : WakeUps, optional
         Of this node's ranks; by default nobody wakes another.
+
+    Attributes
+    ----------
+    graphs : dict
+        Communicators of graphs of ranks by their links, which `Neighbours` makes and frees.
     """
 
     def __init__(self, comm: MPI.Intracomm, crowded: bool = False, wake_ups: WakeUps | None = None) -> None:
@@ -63,6 +68,7 @@ class Collectives:
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
         self.listener: Listener | None = None
+        self.graphs: dict[frozenset[tuple[int, int]], MPI.Distgraphcomm] = {}
         self._waits = Waits(wake_ups)
         self._partners = _partners(comm.rank, comm.size)
 
@@ -289,6 +295,22 @@ class Collectives:
                 self.note(kind, piece, receiver=rank)
         return received
 
+    def graph(self, senders: Sequence[int], receivers: Sequence[int]) -> MPI.Distgraphcomm:
+        """Return a communicator in which this rank gets from `senders` and sends to `receivers`."""
+        return self._comm.Create_dist_graph_adjacent(senders, receivers)
+
+    def neighbor_alltoallv(
+        self, graph: MPI.Distgraphcomm, source: list[Any], target: list[Any], partners: Partners
+    ) -> None:
+        """Send the parts of `source` to neighbours, and fill `target`: see `Neighbours.exchange`."""
+        self.count("Neighbor_alltoallv", source[0].nbytes)
+        start = time.perf_counter()
+        if self.crowded:
+            self._sleep(graph.Ineighbor_alltoallv(source, target), partners)
+        else:
+            graph.Neighbor_alltoallv(source, target)
+        self._time("Neighbor_alltoallv", start)
+
     def wait_for_all(self, place: str = "") -> float:
         """Sleep until every rank is here; return the seconds waited."""
         self.count("Ibarrier", 0)
@@ -298,14 +320,20 @@ class Collectives:
         return time.perf_counter() - start
 
     def _sleep(
-        self, request: MPI.Request, way: Way, place: str = "", size: int = 0, *, patient: bool = False
+        self,
+        request: MPI.Request,
+        way: Way | Partners,
+        place: str = "",
+        size: int = 0,
+        *,
+        patient: bool = False,
     ) -> None:
         alarmed = partial(alarm.check, self._comm) if self.is_root else None
         self._waits.sleep(
             request,
             place,
             size,
-            partners=self._partners[way],
+            partners=self._partners[way] if isinstance(way, str) else way,
             patient=patient,
             crowded=self.crowded,
             alarmed=alarmed,

@@ -46,6 +46,11 @@ class CompressionOptions(Options):
         return False
 
     @property
+    def approaches(self) -> bool:
+        """Whether what is decoded is nearer to an update than 0 is, by the mean squared 2-norm."""
+        return True
+
+    @property
     def residual(self) -> bool:
         """Whether there is error feedback."""
         return self.biased if self.feedback is None else self.feedback

@@ -22,6 +22,11 @@ class QsgdOptions(CompressionOptions):
     block: int = Field(512, ge=1, le=1_000_000)
     """Elements that share a norm."""
 
+    @property
+    def approaches(self) -> bool:
+        """An element's mean squared error is a quarter of a step's square at most, a step the norm over s."""
+        return self.block < 4 * self.levels**2
+
     def make(self, shapes: Sequence[Shape], stream: int) -> Compressor:
         """See `CompressionOptions`."""
         return Qsgd(shapes, self.levels, self.block)

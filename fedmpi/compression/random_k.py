@@ -34,6 +34,11 @@ class RandomKOptions(CompressionOptions):
         """Elements are left out, but those that stay may be scaled."""
         return not self.scaled
 
+    @property
+    def approaches(self) -> bool:
+        """The error is d / k - 1 of the update's squared norm with the scale, 1 - k / d without."""
+        return not self.scaled or self.share > 0.5
+
     def make(self, shapes: Sequence[Shape], stream: int) -> Compressor:
         """See `CompressionOptions`."""
         return RandomK(shapes, self.share, scaled=self.scaled)

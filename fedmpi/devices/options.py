@@ -107,9 +107,7 @@ class FileOptions(DeviceOptions):
         """See `DeviceOptions`."""
         lines = len(next(iter(self.columns.values())))
         if lines != clients:
-            raise BadInput(
-                f"devices: the file has {lines} lines for {clients} clients: it needs one for each"
-            )
+            raise BadInput(f"the file has {lines} lines for {clients} clients: it needs one for each")
         same = {name: (float(getattr(self, name)),) * clients for name in COLUMNS}
         speed, up, down, latency, on, off = (np.array((same | self.columns)[name]) for name in COLUMNS)
         return Devices(seed, speed, up, down, latency, on, off)

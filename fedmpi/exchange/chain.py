@@ -15,13 +15,14 @@ from fedmpi.case.schema import Case
 from fedmpi.client.deltas import Row
 from fedmpi.client.states import States
 from fedmpi.comm.world import World
-from fedmpi.compression.base import Linear
+from fedmpi.compression.base import Compressor, Linear
 from fedmpi.exchange.aggregation import Aggregation, Buffers, Plain, gather_rows
 from fedmpi.exchange.attacks import Attackers
 from fedmpi.exchange.codes import Codes, Decoded, Projected, mean_on_all
 from fedmpi.exchange.compression import Compression
 from fedmpi.exchange.down_link import DownLink
 from fedmpi.exchange.dropouts import Step
+from fedmpi.exchange.gossip import Gossip
 from fedmpi.exchange.group_models import Exchange
 from fedmpi.exchange.link import Link
 from fedmpi.exchange.meter import Meter
@@ -31,6 +32,7 @@ from fedmpi.exchange.totals import Totals
 from fedmpi.exchange.updates import Updates
 from fedmpi.programs.hooks import Hooks
 from fedmpi.seeds import Purpose, key
+from fedmpi.topologies.base import TopologyOptions
 
 if TYPE_CHECKING:  # it needs the extra secure
     from fedmpi.exchange.key_ring import KeyRing
@@ -62,7 +64,7 @@ class Chain:
 
     Attributes
     ----------
-    exchange : Exchange
+    exchange : Exchange or Gossip
         Of the models.
     """
 
@@ -84,7 +86,7 @@ class Chain:
         self._keys: KeyRing | None = None
         compressor = case.compression.make(states.tensors, key(case.seed, Purpose.COMPRESSION))
         self._codes: Codes | None = None
-        if compressor is not None and algorithm.communicates:
+        if compressor is not None and algorithm.communicates and not case.topology.gossips:
             self._codes = Codes(world.collectives, states.hosts, compressor, states.size)
         self._down = self._down_link(num_clients)
         links: list[Link] = [Attackers(case, states.hosts, world.collectives, states.trained)]
@@ -102,7 +104,8 @@ class Chain:
         on_device = case.reduction.buffers == "device"
         buffers = Buffers(states.device if on_device and not world.is_root else None, on_device)
         sums, sizes = self._updates(states.size, buffers, learns=True), (states.size, states.trained)
-        self.exchange = Exchange(
+        self._gossip = self._gossips(compressor)
+        self.exchange: Exchange | Gossip = self._gossip or Exchange(
             world.collectives, states.hosts, sums, algorithm, *sizes, buffers, self.on_mean, self._down
         )
 
@@ -135,8 +138,11 @@ class Chain:
     def client_bytes(self) -> tuple[int, int]:
         """Bytes that a client's update takes on its way up, and its group's model on its way down.
 
-        In single precision for every reduction but for what the links change; masks add none.
+        In single precision for every reduction but for what the links change; masks add none. Without a
+        server what the busiest client sends to others, and gets.
         """
+        if self._gossip is not None:
+            return self._gossip.client_bytes
         whole, update = 4 * self._states.size, 4 * self._states.trained
         up = update
         for link in self._links:
@@ -149,6 +155,13 @@ class Chain:
         """Bytes of a round that a participant sends, and gets."""
         sent, down = self.client_bytes if self._algorithm.communicates else (0, 0)
         return sent + self._states.messages.nbytes, down + self._states.tells.nbytes
+
+    @property
+    def expected_bytes(self) -> Ints:
+        """Bytes that each client sends in a round in which all take part, and gets, int64 [2, clients]."""
+        if self._gossip is not None:
+            return self._gossip.expected_bytes
+        return np.repeat(np.array([self.traffic], np.int64).T, len(self._states.hosts), axis=1)
 
     @property
     def everybody_receives(self) -> bool:
@@ -166,8 +179,9 @@ class Chain:
             self._down.residuals = np.array(arrays["left_out"])
 
     def rows(self, round: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the values of all links' fields of the record, on rank 0."""
-        return {name: value for link in self._links for name, value in link.rows(round).items()}
+        """Return the values of all links' fields of the record, and of the topology's, on rank 0."""
+        own = {} if self._gossip is None else self._gossip.rows(round)
+        return own | {name: value for link in self._links for name, value in link.rows(round).items()}
 
     def answers(self, samples: Ints) -> Answers:
         """Return what answers the server's program, of clients with so many training examples [clients]."""
@@ -187,6 +201,18 @@ class Chain:
         groups = num_clients if splits else int(self._algorithm.groups(num_clients).max()) + 1
         kept = np.zeros((groups, states.trained), np.float32) if case.down_compression.residual else None
         return DownLink(compressor, case.seed, states.size, kept if self._world.is_root else None)
+
+    def _gossips(self, compressor: Compressor | None) -> Gossip | None:
+        case, states = self._case, self._states
+        if not isinstance(case.topology, TopologyOptions):
+            return None
+        kept = {number: client.chain for number, client in states.clients.items()}
+        where = (self._world.collectives, states.hosts, (states.size, states.trained), self._algorithm)
+
+        def trained(client: int) -> Row:
+            return states.clients[client].received()
+
+        return Gossip(case.topology, case.seed, *where, trained, kept, compressor)
 
     def totals(self, width: int) -> Totals | None:
         """Return what sums so many counts of each client, where no single client's are recorded."""

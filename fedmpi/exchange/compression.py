@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # what is refused before MPI starts must not import it
     from fedmpi.exchange.codes import Codes
     from fedmpi.exchange.updates import Updates
 
-RESIDUAL, BASIS = "residual", "basis"
+RESIDUAL, BASIS, ESTIMATE = "residual", "basis", "estimate"
 
 Mean = Callable[[Ints, dict[int, Row], int], Floats]
 
@@ -47,8 +47,13 @@ class Compression(Link):
 
     @classmethod
     def state(cls, case: Case) -> tuple[str, ...]:
-        """Return the names of what a client keeps, zero before its first round: residual and basis."""
+        """Return the names of what a client keeps, zero before its first round: residual and basis.
+
+        With a topology it is the estimate of its model that others have (`exchange.gossip`).
+        """
         options = case.compression
+        if case.topology.gossips:
+            return () if options.name == "none" else (ESTIMATE,)
         return (*((RESIDUAL,) if options.residual else ()), *((BASIS,) if options.pooled else ()))
 
     def nbytes(self, size: int, nbytes: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -124,6 +124,11 @@ class Exchange:
     def on_device(self) -> bool:
         """Whether updates stay on the device until MPI takes them."""
         return self.buffers.device is not None
+
+    def begin(self, group: Ints, initial: Row, clients: Collection[int]) -> None:
+        """Begin with one model for all; `clients` are those that this rank hosts."""
+        mine = range(len(group)) if self.collectives.is_root else clients
+        self.models = {int(group[number]): initial.copy() for number in mine}
 
     def run(
         self,

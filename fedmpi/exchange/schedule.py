@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +12,14 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.case.schema import Case
-from fedmpi.client.deltas import on_host
+from fedmpi.client.deltas import Delta, on_host
 from fedmpi.client.expected import training_flops
 from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.client.training import TRAINING, Trained
 from fedmpi.comm import reductions
 from fedmpi.devices.base import NANOSECONDS
-from fedmpi.errors import BadInput
-from fedmpi.exchange.group_models import Exchange, RoundPlan
+from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hooks import Hooks
 from fedmpi.schedules.base import Federated, Step, Work
@@ -40,13 +39,6 @@ def fields_of(case: Case) -> tuple[Field, ...]:
     return (*clock, *stale, *((WASTED_FLOPS,) if case.schedule.drops else ()))
 
 
-def refuse_unfit(case: Case, clients: int) -> None:
-    """Raise BadInput for a schedule or devices that so many clients cannot have."""
-    case.devices.make(case.seed, clients)
-    if reason := case.schedule.misfit(clients, case.participation):
-        raise BadInput(f'schedule "{case.schedule.name}": {reason}')
-
-
 class Schedule:
     """The steps of a run, the same on every rank.
 
@@ -57,8 +49,8 @@ class Schedule:
     federation : Federation
     states : States
         Of the clients that this rank hosts.
-    traffic : (int, int)
-        Bytes of a round that a client sends, and gets.
+    traffic : int64 [2, clients]
+        Bytes of a round that each client sends, and gets.
 
     Attributes
     ----------
@@ -75,7 +67,7 @@ class Schedule:
         algorithm: Hooks,
         federation: Federation,
         states: States,
-        traffic: tuple[int, int],
+        traffic: Ints,
     ) -> None:
         self._options, self._clients = case.schedule, states.clients
         clients, devices = federation.num_clients, case.devices.make(case.seed, federation.num_clients)
@@ -83,7 +75,8 @@ class Schedule:
         work = None
         if devices is not None:
             self._flops[:] = [training_flops(case, federation, client) for client in range(clients)]
-            each = [devices.work(client, int(self._flops[client]), *traffic) for client in range(clients)]
+            table = enumerate(zip(self._flops.tolist(), *traffic.tolist(), strict=True))
+            each = [devices.work(client, *needs) for client, needs in table]
             work = Work(*np.array(each, np.int64).T)
 
         def sample(round: int, share: float) -> Ints:
@@ -138,14 +131,23 @@ class Schedule:
                 if step.staleness[client] > place:
                     yield self._round + 1 + place, client
 
-    def shift(self, trained: Trained, exchange: Exchange, group: Ints) -> None:
-        """Where models are mixed, have updates lead from the present model to the clients' models."""
+    def shift(self, trained: Trained, models: Mapping[int, Delta], group: Ints) -> None:
+        """Where models are mixed, have updates lead from the present model to the clients' models.
+
+        Parameters
+        ----------
+        trained : Trained
+            Changed in place.
+        models : mapping of int to float32 [size]
+            Present models by group.
+        group : int64 [clients]
+        """
         if not self._options.mixes:
             return
         rows = {number: place for place, number in enumerate(self._clients)}
         for number, delta in trained.deltas.items():
             if self.step.staleness[number]:
-                start, now = self._clients[number].start, exchange.models[int(group[number])]
+                start, now = self._clients[number].start, models[int(group[number])]
                 assert start is not None
                 shifted = on_host(delta) + (on_host(start) - on_host(now))
                 trained.deltas[number] = shifted

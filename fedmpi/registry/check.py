@@ -41,6 +41,7 @@ from fedmpi.registry.duplicates import Choose, distinct
 from fedmpi.schedules.options import SCHEDULES
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
+from fedmpi.topologies.options import TOPOLOGIES
 
 AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "partition": (PARTITIONS, "per-dataset"),
@@ -50,6 +51,7 @@ AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
     "reduction": (REDUCTIONS, "exact"),
     "compression": (COMPRESSIONS, "none"),
     "down_compression": (COMPRESSIONS, "none"),
+    "topology": (TOPOLOGIES, "server"),
     "schedule": (SCHEDULES, "synchronous"),
     "devices": (DEVICES, "none"),
     "attack": (ATTACKS, "none"),

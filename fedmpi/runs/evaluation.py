@@ -86,10 +86,8 @@ class Evaluator:
         Returns a row for every client, what travels of their graphs, and what was found of each that was
         scored.
         """
-        due = self._is_due(round)
-        clients = self._states.clients
-        everybody = self._case.evaluation.clients == "all"
-        chosen = set(clients) if everybody else set(participants.tolist())
+        due = self.is_due(round)
+        clients, chosen = self._states.clients, self.chosen(participants)
         rows = np.full((len(clients), len(EVALUATION)), np.nan)
         rows[:, _EVALUATED] = 0.0
         with self._meter.phase("evaluate"):
@@ -107,7 +105,13 @@ class Evaluator:
         single = [self.task.pack(number, outcomes.get(number)) for number in clients]
         return rows, np.concatenate([np.zeros(0, np.uint8), *single]), outcomes
 
-    def _is_due(self, round: int) -> bool:
+    def chosen(self, participants: Ints) -> set[int]:
+        """Return the clients that are evaluated: those hosted here, or the participants, int64 [k]."""
+        everybody = self._case.evaluation.clients == "all"
+        return set(self._states.clients) if everybody else set(participants.tolist())
+
+    def is_due(self, round: int) -> bool:
+        """Return whether clients are evaluated in a round."""
         return (round + 1) % self._case.evaluation.every == 0 or round + 1 == self._case.rounds
 
     def _sum(self, round: int, participants: Ints, rows: Floats, outcomes: Mapping[int, Evaluation]) -> None:
@@ -137,7 +141,7 @@ class Evaluator:
                 if not all(loss < MOST for loss in losses):  # no sum can hold it: the run has diverged
                     row[_EVALUATED] = -1.0
         self.totals = None
-        if self._is_due(round):
+        if self.is_due(round):
             everybody = self._case.evaluation.clients == "all"
             clients = np.arange(len(self._held_out)) if everybody else participants
             with self._meter.phase("communicate"):
@@ -155,12 +159,16 @@ class Evaluator:
         return int(clients[0]) if len(clients) else -1
 
 
+def scores_of(evaluation: Evaluation) -> list[float]:
+    """Return loss and accuracy of validation, and of test, as `EVALUATION` begins."""
+    parts = evaluation.val, evaluation.test
+    return [score for part in parts for score in (part.mean_loss, part.accuracy)]
+
+
 def _row(evaluation: Evaluation) -> list[float]:
     """Return scores, FLOPs, and 1, or -1 where a vector is not finite."""
-    parts = evaluation.val, evaluation.test
-    scores = [score for part in parts for score in (part.mean_loss, part.accuracy)]
     broken = evaluation.vectors is not None and not np.isfinite(evaluation.vectors).all()
-    return [*scores, evaluation.model_flops, -1.0 if broken else 1.0]
+    return [*scores_of(evaluation), evaluation.model_flops, -1.0 if broken else 1.0]
 
 
 def _digest(parameters: npt.NDArray[np.float32]) -> tuple[int, int]:

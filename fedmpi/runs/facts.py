@@ -28,6 +28,7 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.models.counted import BY_FORMULA, COUNTED
 from fedmpi.partition.table import PartitionTable
 from fedmpi.programs.hooks import Hooks
+from fedmpi.runs import consensus
 from fedmpi.store.schema import CLIENT_ID, Field, secure_fields
 
 
@@ -66,6 +67,7 @@ def contents_of(
         *federation.task.fields,
         *links.fields_of(case, hooks),
         *schedule.fields_of(case),
+        *consensus.fields_of(case, federation.task),
         *(() if federation.partition.population is None else (CLIENT_ID,)),
         *Dropouts(case.reduction.dropouts, case.seed, federation.num_clients).fields,
         *(secure_fields() if case.reduction.secret else ()),

@@ -14,7 +14,7 @@ from fedmpi.case.schema import Case
 from fedmpi.client.federation import Federation
 from fedmpi.comm.world import World
 from fedmpi.errors import BadInput, RankFailed
-from fedmpi.exchange import attacks, links, privacy, schedule
+from fedmpi.exchange import attacks, links, privacy
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exchange.totals import MOST_CLIENTS
 from fedmpi.models.flat import FROZEN, FlatModel
@@ -102,7 +102,6 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     """Raise BadInput for attackers, clipping or noise that these clients and this model cannot have."""
     clients = federation.num_clients
     attacks.refuse_unfit(case, clients)
-    schedule.refuse_unfit(case, clients)
     module = network_of(case.objective, case.model, federation.shapes[0])
     parameters = dict(module.named_parameters())
     if len({_declared(case, hooks, each) for each in _classes(federation)}) > 1:

@@ -60,6 +60,8 @@ class Found:
         Sums over participants, where no single client's counts are recorded.
     notes : tuple of str
         Lines for the user.
+    further : dict of str to array or None
+        Values of other fields; on rank 0.
     """
 
     round: int
@@ -71,6 +73,7 @@ class Found:
     closing: Gathered | None = None
     totals: Sequence[int] | None = None
     notes: tuple[str, ...] = ()
+    further: Rows | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Reporter:
             results |= _together(found.totals, self.evaluator.totals)
         with self.meter.phase("evaluate"):  # rank 0 alone; after the snapshot, so of the next round's row
             results |= task.rows(closing.flags)
-        results |= self.chain.rows(found.round) | self.schedule.rows()
+        results |= self.chain.rows(found.round) | self.schedule.rows() | (found.further or {})
         results |= {} if found.sampled is None else {CLIENT_ID.name: found.sampled}
         if prepared is not None:
             prepared.add_to(results, found.round)

@@ -36,6 +36,7 @@ from fedmpi.programs.hooks import Hooks
 from fedmpi.runs import evaluation
 from fedmpi.runs.ahead import Ahead
 from fedmpi.runs.checkpoints import Saved
+from fedmpi.runs.consensus import Consensus
 from fedmpi.runs.evaluation import Evaluator
 from fedmpi.runs.reporting import Found, Reporter, RoundReport
 from fedmpi.runs.signals import StopRequest
@@ -71,6 +72,8 @@ class Rounds:
         self.clients, self.weights = states.clients, algorithm.weights(federation.weights)
         self.names = [split.name for split in federation.partition.clients]
         self.group = algorithm.groups(federation.num_clients)
+        if case.topology.gossips:  # each client has a model of its own
+            self.group = np.arange(federation.num_clients)
         algorithm.begin(states.trained, federation.num_clients)
         algorithm.where.names = self.names
         steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
@@ -95,11 +98,14 @@ class Rounds:
         self._counts = self._chain.totals(training.COUNTS)
         scored = self._chain.totals(evaluation.COUNTS)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
-        self._schedule = Schedule(case, algorithm, federation, states, self._chain.traffic)
+        self._schedule = Schedule(case, algorithm, federation, states, self._chain.expected_bytes)
         self._ahead: Ahead | None = None
         if case.schedule.stale and world.size > 1:
             self._ahead = Ahead(self._schedule, states, self._trained, world.size)
         self._reporter = Reporter(case, algorithm, self._evaluator, self._chain, self._schedule, self.meter)
+        self._consensus: Consensus | None = None
+        if case.topology.gossips:
+            self._consensus = Consensus(world, states, self.meter, self._evaluator)
         self._prepared: Prepared | None = None
 
     def begin(self, saved: Saved | None) -> None:
@@ -112,8 +118,7 @@ class Rounds:
         if self.algorithm.communicates and saved is not None:
             self.exchange.restore(self.group, self.states.group_models(self.group))
         elif self.algorithm.communicates:
-            mine = range(len(self.names)) if self.world.is_root else self.clients
-            self.exchange.models = {int(self.group[number]): initial.copy() for number in mine}
+            self.exchange.begin(self.group, initial, self.clients)
 
     def _restore_server(self, arrays: Mapping[str, npt.NDArray[Any]] | None) -> None:
         """Take the groups from a checkpoint on every rank, the algorithm's state on rank 0."""
@@ -173,6 +178,8 @@ class Rounds:
         if self._counts is not None:
             with self.meter.phase("communicate"):
                 found.totals = self._counts.sums(found.participants, trained.counts)
+        if self._consensus is not None:
+            found.further = self._consensus.run(round, found.working, self.exchange.models)
         found.closing = self._evaluator.run(round, found.working)
         if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
             self._refuse_lost_scores(round)
@@ -193,7 +200,7 @@ class Rounds:
             trained = self._ahead.train(round, working) if self._ahead else self._trained(round, working)
             self.meter.executed_flops += trained.executed_flops
             self._chain.alter(round, working, self._updates(trained, steps))
-            self._schedule.shift(trained, self.exchange, self.group)
+            self._schedule.shift(trained, self.exchange.models, self.group)
         return trained
 
     def _trained(self, round: int, clients: Ints) -> training.Trained:

@@ -143,6 +143,27 @@ GENERATED_NODES = _result(
 """What runs with mended parts record beside."""
 
 
+GOSSIP = (
+    _result("degree", "i4", "1", "clients whose models the client gets in a round in which all take part"),
+    Field(
+        "spectral_gap", ("round",), "f8", "1", "1 - |lambda_2| of the mixing weights W", "result", "higher"
+    ),
+    Field(
+        "consensus_distance",
+        ("round",),
+        "f8",
+        "1",
+        "mean over clients of the squared 2-norm of the model's shared part less the mean of all",
+        "result",
+        "lower",
+    ),
+)
+"""What runs without a server record beside, with the scores of the mean model."""
+
+MEAN_MODEL = "mean_model_"
+"""Begin of the names of these scores."""
+
+
 def training_loss(unit: str) -> Field:
     """Return the field of the training loss."""
     return _result("train_loss", "f8", unit, "running mean of the loss over the round's batches", "lower")

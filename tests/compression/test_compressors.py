@@ -157,6 +157,26 @@ def test_what_says_so_never_lengthens(name: str) -> None:
         assert np.linalg.norm(_both(compressor, update).astype(float)) <= np.linalg.norm(update.astype(float))
 
 
+CHOICES: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in ALONE),
+    ("qsgd", {"levels": 12}),
+    ("random-k", {}),
+    ("random-k", {"scaled": False}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), CHOICES)
+def test_what_says_so_comes_nearer_than_nothing(name: str, options: dict[str, Any]) -> None:
+    compressor, errors = _made(name, [(900,)], **options), []
+    for seed in range(20):
+        update = _random(900, seed)
+        if isinstance(compressor, Linear):
+            compressor.prepare({}, seed, _alone)
+        left = update - _both(compressor, update, seed)
+        errors.append(left @ left / (update @ update))
+    assert (np.mean(errors) < 1) == KINDS[name](name=name, **options).approaches
+
+
 @pytest.mark.parametrize(
     ("compressor", "error"),
     [

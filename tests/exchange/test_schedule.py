@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedmpi.comm.world import World
-from fedmpi.errors import BadInput, Interrupted
+from fedmpi.errors import Interrupted
 from fedmpi.runs.run import run
 from fedmpi.runs.signals import StopRequest
 from fedmpi.store.identical import differences
@@ -99,18 +99,3 @@ def test_a_run_goes_on_with_the_models_that_were_under_way(tmp_path, case):
         run(stopped, World(), StopsAfter(stop, 2), stop)
     run(resumed, World(), Silent(), StopRequest())
     assert differences(whole.folder, resumed.folder) == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (("schedule=buffered", "schedule.size=6", "devices=equal"), "use size = 5 or less"),
-        (("schedule=deadline", "devices=equal"), "use participation = 0.6, or over_selection = 1, or less"),
-        (("devices=file", 'devices.columns={"speed"=[1.0,2.0]}'), "the file has 2 lines for 5 clients"),
-    ],
-)
-def test_what_does_not_fit_the_clients_ends_before_a_run_folder(tmp_path, settings, words):
-    job = only(tmp_path, *SGD, *settings)
-    with pytest.raises(BadInput, match=words):
-        run(job, World(), Silent(), StopRequest())
-    assert not job.folder.exists()

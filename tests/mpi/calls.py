@@ -7,6 +7,7 @@ import numpy as np
 
 from fedmpi.comm import waiting
 from fedmpi.comm.collectives import NAMES, Collectives
+from fedmpi.comm.neighbours import Neighbours
 from fedmpi.comm.seals import SEAL
 from fedmpi.errors import BadInput
 from tests.refusals import refused
@@ -32,7 +33,29 @@ def check_counts(world, crowded):
         "Scatterv": [1, 8],
         "Ibarrier": [0, 0],
         "Alltoallv": [1, others],
+        "Neighbor_alltoallv": [0, 0],
     }
+
+
+def check_neighbours(world, crowded):
+    """Each rank sends its own part to the next two in a ring, which count what they hand over."""
+    collectives = Collectives(world.comm, crowded)
+    size, rank = world.size, world.rank
+    links = {(one, (one + step) % size) for one in range(size) for step in (1, 2) if step % size}
+    to, of = ({pair[1 - end] for pair in links if pair[end] == rank} for end in (0, 1))
+    neighbours = Neighbours(collectives)
+    for _ in range(2):  # the second time by the same communicator
+        parts = {other: np.full(rank + other, rank, np.uint8) for other in to}
+        came = neighbours.exchange(links, parts, {other: other + rank for other in of})
+        assert {other: part.tolist() for other, part in came.items()} == {
+            other: [other] * (other + rank) for other in of
+        }
+    assert collectives.payload_bytes[NAMES.index("Neighbor_alltoallv")] == 2 * sum(
+        rank + other for other in to
+    )
+    assert len(collectives.graphs) == 1
+    Neighbours(collectives)
+    assert not collectives.graphs
 
 
 def check_nobody_waits_for_a_gather(world, length):

@@ -62,7 +62,7 @@ INTERRUPTED = (
 
 INTERRUPTED_ON_THREE = (
     "feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus",
-    "top-k", "powersgd", "hierfavg",
+    "top-k", "powersgd", "hierfavg", "one-peer", "choco",
 )  # fmt: skip
 """The same on 3 ranks alone: on 4 the last rank has no client in the round that is stopped."""
 
@@ -341,6 +341,7 @@ def check_calls(world):
     for world.collectives.crowded in (False, True):
         check_collectives(world)
         calls.check_counts(world, world.collectives.crowded)
+        calls.check_neighbours(world, world.collectives.crowded)
     for length in (3, 100_000):
         calls.check_nobody_waits_for_a_gather(world, length)
     calls.check_ranks_of_a_node_wake_each_other(world)

@@ -15,6 +15,7 @@ METHODS = [
     Blow("attacked", 3, "one rank"),  # GCFL+
     Blow("ditto", 2, "all ranks"),
     Blow("nodes", 1, "launcher"),
+    Blow("choco", 3, "one rank"),
     Blow("links", 2, "one rank", "TERM"),
     Blow("dropouts", 3, "everything"),  # secure sums
 ]

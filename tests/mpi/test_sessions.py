@@ -54,6 +54,8 @@ def check_session(alone, folder, name, ranks, fedmpi):
     check_bytes(load_run(runs / "fedavg"), ranks)
     check_bytes(load_run(runs / "q-fedavg"), ranks, weighted=True)
     check_rows(load_run(runs / "median"), ranks)
+    if "ring" in covered(name, ranks):
+        check_neighbours(load_run(runs / "ring"), ranks)
     if "fedgta" in covered(name, ranks):
         check_models(load_run(runs / "fedgta"), ranks)
     check_outcomes(load_run(runs / "fedavg"))
@@ -106,7 +108,7 @@ def tables(run, ranks, weighted=False, flags=None):
     `flags` are those of each client beside numbers: by default one for each test graph.
     """
     (attempt,) = run.attempts
-    columns, closing, phases, names = 11 + weighted, 8, 6, 6
+    columns, closing, phases, names = 11 + weighted, 8, 6, 7
     hosted = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks)
     header = phases + 3 * names + 5
     header += (1 + phases) * ("host_joules" in attempt.measurements)  # a machine whose counters may be read
@@ -150,6 +152,19 @@ def check_models(run, ranks):
         assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], payload), name
 
 
+def check_neighbours(run, ranks):
+    """On a ring a model goes once to each other rank that hosts a neighbour; clients count both neighbours."""
+    (attempt,) = run.attempts
+    host, model, clients = attempt.provenance["rank_of_client"], 24_960, range(5)
+    pairs = {(i, host[(i + step) % 5]) for i in clients for step in (1, 4) if host[i] != host[(i + step) % 5]}
+    sent = np.bincount([host[i] for i, _ in pairs], minlength=ranks)
+    place = attempt.collectives.index("Neighbor_alltoallv")
+    assert (attempt.measurements["collective_bytes"][:, :, place] == 4 * model * sent).all()
+    assert (attempt.measurements["collective_calls"][:, :, place] == (len(pairs) > 0)).all()
+    for way in ("up", "down"):
+        assert (run.results[f"client_bytes_{way}"] == 2 * 4 * model).all()
+
+
 def check_bytes(run, ranks, weighted=False):
     """The recorded payloads are those of the messages, computed here from sizes alone.
 
@@ -170,11 +185,12 @@ def check_bytes(run, ranks, weighted=False):
         "Scatterv": 0 * hosted + 0 * rounds,
         "Ibarrier": 0 * hosted + 0 * rounds,
         "Alltoallv": 0 * hosted + 0 * rounds,
+        "Neighbor_alltoallv": 0 * hosted + 0 * rounds,
     }
     once = 1 + spans + (rounds == 0)
-    calls = {"Bcast": once, "Gatherv": 2, "Reduce": spans, "Scatterv": 0, "Ibarrier": 0, "Alltoallv": 0}
+    calls = {"Bcast": once, "Gatherv": 2, "Reduce": spans}
     for place, name in enumerate(attempt.collectives):
-        assert (attempt.measurements["collective_calls"][:, :, place] == calls[name]).all(), name
+        assert (attempt.measurements["collective_calls"][:, :, place] == calls.get(name, 0)).all(), name
         assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], expected[name]), name
 
 

@@ -70,8 +70,47 @@ schedule = "buffered"; devices = "equal"; compression = "powersgd" -> case.compr
 schedule = "deadline"; devices = "equal"; privacy = "central"; weights = "equal"
     -> case.privacy: epsilon is not known where schedule "deadline" chooses by speed: use "synchronous"
 schedule = { name = "buffered", size = 0 }; devices = "equal" -> case.schedule.size: ... greater than or equal to 1
+schedule = { name = "buffered", size = 7 }; devices = "equal" -> case.schedule: "buffered": ... use size = 6 or less
+schedule = "deadline"; devices = "equal"
+    -> case.schedule: ... use participation = 0.667, or over_selection = 1, or less
+schedule = "deadline"; devices = "equal"; topology = "ring"; weights = "equal"; participation = 0.5
+    -> case.schedule: ... topology "ring" has none: use "synchronous"
+devices = { name = "file", columns = { speed = [1.0, 2.0] } } -> case.devices: the file has 2 lines for 6 clients
 devices = { name = "equal", speed = 0 } -> case.devices.speed: input should be greater than 0
 devices = { name = "file", path = "no.csv" } -> case.devices: path: no.csv cannot be read
+topology = "rng" -> case.topology: there is no "rng"; did you mean "ring"?
+topology = "ring" -> case.weights: topology "ring" weighs clients by their neighbours, not by samples: use "equal"
+topology = "ring"; algorithm = "gcfl"
+    -> case.topology: gcfl has a server that does more than average: use topology "server"
+topology = "ring"; algorithm = "fedadam" -> case.topology: fedadam has a server that does more than average
+topology = "ring"; algorithm = "scaffold"; optimizer = "sgd" -> case.topology: scaffold sends a second vector
+topology = "ring"; algorithm = "self-train" -> case.topology: self-train averages nothing: use topology "server"
+topology = "ring"; reduction = "secagg" -> case.reduction: topology "ring" has no sum at a server: use "exact"
+topology = "ring"; reduction = { buffers = "device" }
+    -> case.reduction.buffers: topology "ring" exchanges models in host memory: use "host"
+topology = "ring"; down_compression = "int8" -> case.down_compression: topology "ring" has no way down: use "none"
+topology = "ring"; attack = "sign-flip" -> case.attack: attackers send updates to a server ... use "label-flip"
+topology = "ring"; privacy = "clipping" -> case.privacy: topology "ring" shows clients each other's models: use "none"
+topology = "one-peer"; weights = "equal"; participation = 0.5
+    -> case.participation: topology "one-peer": ... do not keep the mean: use 1, or topology "ring"
+topology = { name = "ring", step = 0.5 }; weights = "equal"
+    -> case.topology.step: is the step of compressed gossip: set `compression`, or remove it
+topology = "ring"; weights = "equal"; compression = "powersgd"
+    -> case.compression: "powersgd" takes its basis from the updates of all clients: use "top-k"
+topology = "ring"; weights = "equal"; compression = { name = "top-k", feedback = false }
+    -> case.compression.feedback: what compression left out is in the next difference
+topology = "ring"; weights = "equal"; compression = "random-k"
+    -> case.compression: "random-k" as it is here gets further ... use "top-k", scaled = false, or more levels
+topology = "ring"; weights = "equal"; compression = { name = "qsgd", levels = 4 }
+    -> case.compression: "qsgd" as it is here gets further
+topology = "exponential"; weights = "equal"; compression = "top-k"
+    -> case.topology: compressed gossip needs links both ways, and those of "exponential" go one way: use "ring" or
+topology = { name = "regular", degree = 7 }; weights = "equal"
+    -> case.topology: "regular": 6 clients have 5 neighbours at most: use fewer
+topology = { name = "erdos-renyi", p = 0.01 }; weights = "equal"
+    -> case.topology: "erdos-renyi": no path joins clients 0 and 1: use more edges, or another seed
+topology = { name = "file", path = "nowhere.txt" }; weights = "equal"
+    -> case.topology: nowhere.txt cannot be read (No such file or directory): give a file of edges
 task = "regresion" -> case.task: there is no "regresion"; did you mean "regression"?
 task = "clustering" -> "clustering" and objective "supervised" do not go together: leave task out
 task = "multi-label" -> "multi-label" needs binary labels, dataset synthetic has one class each: remove

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.case.schema import Case, Misfits
 from fedmpi.registry.checks import algorithm as algorithms
-from fedmpi.registry.checks import compression, exchange, reduction, schedule, settings
+from fedmpi.registry.checks import compression, exchange, reduction, schedule, settings, topology
 
 
 def misfits(algorithm: Algorithm, case: Case) -> Misfits:
@@ -15,6 +15,6 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
         yield found
     yield from settings.record(case)
     yield from reduction.misfits(algorithm, case)
-    own = (settings.attack, compression.misfits, schedule.misfits)
-    for rules in (*own, settings.privacy, settings.population):
+    of_axes = (compression.misfits, topology.misfits, schedule.misfits)
+    for rules in (settings.attack, *of_axes, settings.privacy, settings.population):
         yield from rules(case)

@@ -54,6 +54,9 @@ PROPERTIES: Mapping[str, Property] = {
     ),
     "participants": Property("`participants` of its own", lambda one: overrides(type(one), "participants")),
     "own groups": Property("`groups` of its own", lambda one: overrides(type(one), "groups")),
+    "server": Property(
+        "`central`, `server_memory`", lambda one: one.central or overrides(type(one), "server_memory")
+    ),
     "prepare": Property("`prepare`", lambda one: overrides(type(one), "prepare")),
 }
 
@@ -227,6 +230,33 @@ RULES = (
             '{name} needs updates that start from one model, and those of schedule "{schedule}" do not: use '
             '"synchronous" or "deadline"',
         ),
+    ),
+    Rule(
+        "topology",
+        "a topology without a server",
+        lambda case: case.topology.gossips,
+        _each(
+            (
+                "decide",
+                "tells",
+                "weights",
+                "groups",
+                "no sum",
+                "means",
+                "rows",
+                "reports",
+                "fields",
+                "server",
+            ),
+            '{name} has a server that does more than average: use topology "server"',
+        )
+        | {
+            "no updates": '{name} averages nothing: use topology "server"',
+            "models": '{name} forms groups anew: use topology "server"',
+            "vectors": '{name} sends a second vector: use topology "server"',
+            "sampling": '{name} samples, groups or weighs in its own way: use topology "server"',
+            "prepare": 'clients of {name} exchange what they have by a server: use topology "server"',
+        },
     ),
     Rule(
         "algorithm",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fedmpi.case.privacy import Private
 from fedmpi.case.reductions import ClippedOptions
 from fedmpi.case.schema import Case, Misfits
+from fedmpi.datasets.loading import num_datasets
+from fedmpi.errors import BadInput
 from fedmpi.partition.options import PopulationOptions
 
 
@@ -19,8 +21,18 @@ def misfits(case: Case) -> Misfits:
     if case.schedule.clocked and isinstance(case.privacy, Private):
         text = f'epsilon is not known where {kind} chooses by speed: use "synchronous"'
         yield "privacy", text
+    if case.schedule.clocked and case.topology.gossips:
+        text = f'{kind} is a server\'s, and topology "{case.topology.name}" has none'
+        yield "schedule", f'{text}: use "synchronous"'
     if case.schedule.stale:
         yield from _stale(case, kind)
+    clients = case.partition.num_clients(num_datasets(case.dataset))
+    if reason := case.schedule.misfit(clients, case.participation):
+        yield "schedule", f'"{case.schedule.name}": {reason}'
+    try:
+        case.devices.make(case.seed, clients)
+    except BadInput as error:
+        yield "devices", str(error)
 
 
 def _stale(case: Case, kind: str) -> Misfits:
