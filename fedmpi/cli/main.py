@@ -14,7 +14,7 @@ from fedmpi.cli.ending import exit_code, guarded, refuse_unreadable
 from fedmpi.comm import interrupt
 
 _PANELS = {
-    "Run": "run sweep settings.new settings.suites settings.options",
+    "Run": "run sweep replay settings.new settings.suites settings.options",
     "Look": "report compare watch plot scaling records.export analyse",
     "Data and records": "data records",
     "Cluster": "jobs",

@@ -16,6 +16,7 @@ from fedmpi.config.tables import closest
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.registry.check import Checked, check_stored, check_suite
+from fedmpi.schedules.recorded import Order
 from fedmpi.store import disk
 from fedmpi.store.lock import refuse_live
 from fedmpi.store.reader import load_run
@@ -26,7 +27,8 @@ from fedmpi.store.rebuild import stored_config
 class Planned:
     """A checked case, its number in the suite and its folder; `done` when it is complete already.
 
-    `other` names the plug-in's file if the folder's run is of another version of it.
+    `other` names the plug-in's file if the folder's run is of another version of it; `order` is that of a run
+    which is computed again.
     """
 
     number: int
@@ -34,6 +36,7 @@ class Planned:
     folder: Path
     done: bool
     other: str = ""
+    order: Order | None = None
 
 
 @dataclass(frozen=True)

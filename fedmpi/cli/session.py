@@ -53,7 +53,8 @@ class Session:
         if self.world.any(self.stop.requested):
             raise Interrupted(f"stopped by a signal before {item.folder}; run the same command again")
         checked = item.checked
-        job = Job(checked.case, checked.algorithm, item.folder, self.source, resume, self.checkout, audit)
+        place = item.folder, self.source, resume, self.checkout
+        job = Job(checked.case, checked.algorithm, *place, audit, item.order)
         try:
             run(job, self.world, console, self.stop)
         except Diverged as error:

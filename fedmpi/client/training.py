@@ -67,6 +67,17 @@ class Trained:
     executed_flops: int
     counts: dict[int, list[float]]
 
+    def joined(self, other: Trained) -> Trained:
+        """Return the results of both, of different clients; rows of `other` are those that are not NaN."""
+        rows, there = self.rows.copy(), ~np.isnan(other.rows).all(axis=1)
+        rows[there] = other.rows[there]
+        shape = len(rows), len(self.reports) // max(len(rows), 1)
+        reports = self.reports.reshape(shape).copy()
+        reports[there] = other.reports.reshape(shape)[there]
+        deltas, counts = {**self.deltas, **other.deltas}, {**self.counts, **other.counts}
+        executed = self.executed_flops + other.executed_flops
+        return Trained(deltas, rows, reports.reshape(-1), executed, counts)
+
 
 def columns_of(algorithm: Hooks) -> tuple[str, ...]:
     """Return the columns of a client's training report."""

@@ -340,6 +340,11 @@ class Collectives:
         )
 
 
+def alone() -> Collectives:
+    """Return the collectives of this rank with itself."""
+    return Collectives(MPI.COMM_SELF)
+
+
 def _partners(rank: int, size: int) -> dict[Way, Partners]:
     """Return the ranks from which this one gets messages, and to which it sends some, by a call's way."""
     others = [other for other in range(size) if other != rank]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -11,11 +12,18 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fedmpi.config.options import Options
+from fedmpi.errors import BadInput
 from fedmpi.seeds import Purpose, key, words
 
 Floats = npt.NDArray[np.float64]
 NANOSECONDS = 10**9
 """Of a second: the clock counts whole ones, so that no order depends on rounding."""
+
+_LONGEST_S = 1e8
+"""Of a run on average: an int64 holds 92 times as many nanoseconds."""
+
+_MOST_PERIODS = 100_000
+"""Of a device in a run on average: all are drawn one by one."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +53,37 @@ class Devices:
     off: Floats
     _ends: dict[int, list[int]] = field(default_factory=dict)
 
-    def work(self, client: int, flops: int, bytes_up: int, bytes_down: int) -> tuple[int, int, int]:
-        """Return the nanoseconds in which a client gets a model, trains, and sends its update."""
+    def seconds(self, client: int, flops: int, bytes_up: int, bytes_down: int) -> tuple[float, float, float]:
+        """Return the seconds in which a client gets a model, trains, and sends its update."""
         latency = 1e-3 * float(self.latency[client])
         gets = latency + 8e-6 * bytes_down / float(self.down[client])
-        trains = 1e-9 * flops / float(self.speed[client])
         sends = latency + 8e-6 * bytes_up / float(self.up[client])
-        gets, trains, sends = (round(NANOSECONDS * seconds) for seconds in (gets, trains, sends))
+        return gets, 1e-9 * flops / float(self.speed[client]), sends
+
+    def work(self, client: int, flops: int, bytes_up: int, bytes_down: int) -> tuple[int, int, int]:
+        """Return the same in nanoseconds, one at least."""
+        seconds = self.seconds(client, flops, bytes_up, bytes_down)
+        gets, trains, sends = (round(NANOSECONDS * each) for each in seconds)
         return gets, trains, max(1, sends)
+
+    def refuse_endless(self, client: int, seconds: float) -> None:
+        """Raise BadInput where work of so many seconds takes too long, or is interrupted too often."""
+        on, off = float(self.on[client]), float(self.off[client])
+        whole = seconds * (1 + off / on) + off
+        periods = whole / (on + off) if off else 0.0
+        if not whole <= _LONGEST_S:
+            text = f"takes {whole:.3g} s, more than {_LONGEST_S:.0e}: use more speed, up, down or on"
+        elif periods > _MOST_PERIODS:
+            text = f"is interrupted {periods:.3g} times, more than {_MOST_PERIODS:,}: use more on and off"
+        else:
+            return
+        raise BadInput(f"devices: all work of client {client} {text}")
 
     def end(self, client: int, begin: int, work: int) -> int:
         """Return when work of so many nanoseconds ends; it rests while the device is not there."""
         if not self.off[client]:
             return begin + work
-        place, now = 0, begin
+        place, now = bisect_right(self._ends.setdefault(client, []), begin), begin
         while True:
             end = self._end(client, place)
             if end > now and place % 2 == 0:  # the device is there

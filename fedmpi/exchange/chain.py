@@ -156,11 +156,10 @@ class Chain:
         sent, down = self.client_bytes if self._algorithm.communicates else (0, 0)
         return sent + self._states.messages.nbytes, down + self._states.tells.nbytes
 
-    @property
-    def expected_bytes(self) -> Ints:
-        """Bytes that each client sends in a round in which all take part, and gets, int64 [2, clients]."""
+    def expected_bytes(self, participants: Ints) -> Ints:
+        """Return the bytes that each client sends where these take part, and gets, int64 [2, clients]."""
         if self._gossip is not None:
-            return self._gossip.expected_bytes
+            return self._gossip.expected_bytes(participants)
         return np.repeat(np.array([self.traffic], np.int64).T, len(self._states.hosts), axis=1)
 
     @property

@@ -101,11 +101,15 @@ class Gossip:
         up, down = self._bytes.max(axis=1).tolist()
         return up, down
 
-    @property
-    def expected_bytes(self) -> Ints:
-        """Bytes that each client sends in a round in which all take part, and gets, int64 [2, clients]."""
-        mixing = self.mixing(0)
-        return self._bytes_of(mixing.receivers, mixing.senders)
+    def expected_bytes(self, participants: Ints) -> Ints:
+        """Return the bytes that each client sends where these take part, and gets, int64 [2, clients]."""
+        return self._bytes_of(*self._used(self.mixing(0), participants))
+
+    def _used(self, mixing: Mixing, participants: Ints) -> tuple[Ints, Ints]:
+        """Return receivers and senders of the links by which something is sent, int64 [links] each."""
+        receives, sends = (np.isin(each, participants) for each in (mixing.receivers, mixing.senders))
+        used = sends & (receives | (self._compressor is not None))
+        return mixing.receivers[used], mixing.senders[used]
 
     def _bytes_of(self, receivers: Ints, senders: Ints) -> Ints:
         counts = [np.bincount(each, minlength=len(self._hosts)) for each in (senders, receivers)]
@@ -163,10 +167,8 @@ class Gossip:
         The clients have their models after training; see `Exchange.run` for the parameters.
         """
         round = self._algorithm.where.round
-        mixing, works = self.mixing(round), np.zeros(len(self._hosts), bool)
-        works[participants] = True
-        used = works[mixing.senders] & (works[mixing.receivers] | (self._compressor is not None))
-        receivers, senders = mixing.receivers[used], mixing.senders[used]
+        mixing = self.mixing(round)
+        receivers, senders = self._used(mixing, participants)
         self._bytes = self._bytes_of(receivers, senders)
         hosted = [number for number in participants.tolist() if number in self._kept]
         trained = {number: self._trained(number) for number in hosted}
@@ -177,9 +179,9 @@ class Gossip:
         self._keep(hosted)
         for client in hosted:
             others, own = mixing.row(client)
-            heard, own = others[works[others]], own[works[others]]
-            rows = [shown[number] for number in heard.tolist()]
-            args = (client, trained[client], rows, own.tolist(), mixing.divisor)
+            works = np.isin(others, participants)
+            rows = [shown[number] for number in others[works].tolist()]
+            args = (client, trained[client], rows, own[works].tolist(), mixing.divisor)
             mean = self._plain(*args) if self._compressor is None else self._choco(shown[client], *args)
             before = on_host(self.models[client])
             self.models[client] = self._algorithm.update(before, mean, 1 + len(rows))

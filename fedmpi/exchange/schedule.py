@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,31 +12,54 @@ import numpy.typing as npt
 import torch
 
 from fedmpi.case.schema import Case
-from fedmpi.client.deltas import Delta, on_host
+from fedmpi.client.deltas import Delta, Row, on_host
 from fedmpi.client.expected import training_flops
 from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.client.training import TRAINING, Trained
 from fedmpi.comm import reductions
 from fedmpi.devices.base import NANOSECONDS
+from fedmpi.errors import RankFailed
 from fedmpi.exchange.group_models import RoundPlan
+from fedmpi.kernels.vectors import digest
 from fedmpi.programs import hook_checks as checks
 from fedmpi.programs.hooks import Hooks
 from fedmpi.schedules.base import Federated, Step, Work
+from fedmpi.schedules.recorded import Order
 from fedmpi.store.schema import DEVICE_SECONDS, STALENESS, VIRTUAL_CLOCK, WASTED_FLOPS, Field
 
 _FAR = 256
 """Steps that are looked ahead."""
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+
+_FINITE, _EXPONENT = TRAINING.index("finite"), TRAINING.index("exponent")
 
 
 def fields_of(case: Case) -> tuple[Field, ...]:
     """Return the fields of a record with a virtual clock."""
-    clock = (VIRTUAL_CLOCK, DEVICE_SECONDS) if case.devices.clocked else ()
+    clock = (VIRTUAL_CLOCK, DEVICE_SECONDS) if _clocked(case) else ()
     stale = (STALENESS,) if case.schedule.stale else ()
     return (*clock, *stale, *((WASTED_FLOPS,) if case.schedule.drops else ()))
+
+
+def _clocked(case: Case) -> bool:
+    """Return whether there is a virtual clock."""
+    return case.devices.clocked and not case.schedule.real
+
+
+def mark(model: Row) -> np.uint64:
+    """Return a digest of a model."""
+    return np.uint64(digest(np.ascontiguousarray(model).view(np.uint32)))
+
+
+def refuse_endless(case: Case, federation: Federation, nbytes: int) -> None:
+    """Raise BadInput for devices on which rounds of models of so many bytes do not end."""
+    devices = case.devices.make(case.seed, federation.num_clients) if _clocked(case) else None
+    for client in range(0 if devices is None else federation.num_clients):
+        assert devices is not None
+        seconds = devices.seconds(client, training_flops(case, federation, client), nbytes, nbytes)
+        devices.refuse_endless(client, case.rounds * sum(seconds))
 
 
 class Schedule:
@@ -49,8 +72,10 @@ class Schedule:
     federation : Federation
     states : States
         Of the clients that this rank hosts.
-    traffic : int64 [2, clients]
-        Bytes of a round that each client sends, and gets.
+    weights : int64 [clients]
+        What updates count where none is stale and the algorithm does not decide it.
+    traffic : callable
+        Returns the bytes that each client sends, and gets, where these take part, int64 [2, clients].
 
     Attributes
     ----------
@@ -67,25 +92,38 @@ class Schedule:
         algorithm: Hooks,
         federation: Federation,
         states: States,
-        traffic: Ints,
+        weights: Ints,
+        traffic: Callable[[Ints], Ints],
     ) -> None:
-        self._options, self._clients = case.schedule, states.clients
-        clients, devices = federation.num_clients, case.devices.make(case.seed, federation.num_clients)
+        self._options, self._clients, self._weights = case.schedule, states.clients, weights
+        self._samples, self._first = federation.weights, states.trained
+        clients = federation.num_clients
+        devices = case.devices.make(case.seed, clients) if _clocked(case) else None
         self._flops = np.zeros(clients, np.int64)
-        work = None
+        work, among = None, None
         if devices is not None:
             self._flops[:] = [training_flops(case, federation, client) for client in range(clients)]
-            table = enumerate(zip(self._flops.tolist(), *traffic.tolist(), strict=True))
-            each = [devices.work(client, *needs) for client, needs in table]
-            work = Work(*np.array(each, np.int64).T)
+
+            def work_among(participants: Ints) -> Work:
+                table = enumerate(zip(self._flops.tolist(), *traffic(participants).tolist(), strict=True))
+                each = [devices.work(client, *needs) for client, needs in table]
+                return Work(*np.array(each, np.int64).T)
+
+            work = work_among(np.arange(clients))
+            among = work_among if case.topology.gossips and case.participation < 1 else None
 
         def sample(round: int, share: float) -> Ints:
             return algorithm.participants(case.seed, round, clients, share)
 
         self.devices = devices
-        self._given = Federated(clients, case.seed, case.participation, sample, devices, work)
+        self._given = Federated(clients, case.seed, case.participation, sample, devices, work, among)
         self._steps: Iterator[Step] | None = None
+        self._order: Order | None = None
         self._round, self._rounds, self._coming = 0, case.rounds, deque[Step]()
+
+    def follow(self, order: Order) -> None:
+        """Take the steps of an order that was recorded."""
+        self._order = order
 
     def begin(self, round: int) -> Step:
         """Return the step of a round (0-based), the first or the next after the last that was begun.
@@ -93,7 +131,8 @@ class Schedule:
         Its participants hold the models that they start from.
         """
         if self._steps is None:
-            self._steps = self._options.steps(self._given, round)
+            order, given = self._order, self._given
+            self._steps = order.steps(round) if order else self._options.steps(given, round)
         self._round = round
         self.step = self._coming.popleft() if self._coming else next(self._steps)
         if self._options.stale:
@@ -120,19 +159,43 @@ class Schedule:
     def under_way(self) -> Iterator[tuple[int, int]]:
         """Yield clients that have begun and whose updates later steps use, with the first of these first.
 
-        Each comes behind the number of the step that uses it; steps far off are left out.
+        Each comes behind the round whose random numbers it uses; steps far off are left out.
         """
         for place in range(min(_FAR, self._rounds - 1 - self._round)):
             if place == len(self._coming):
                 assert self._steps is not None
-                self._coming.append(next(self._steps))
+                if (step := next(self._steps, None)) is None:
+                    return
+                self._coming.append(step)
             step = self._coming[place]
             for client in step.participants.tolist():
                 if step.staleness[client] > place:
-                    yield self._round + 1 + place, client
+                    yield self._stream(step, self._round + 1 + place, client), client
+
+    def check(self, model: Delta | None) -> None:
+        """Refuse the step's model, if this rank has it, unless it is the one that was made on the real clock.
+
+        Raises
+        ------
+        RankFailed
+            It is another.
+        """
+        known = self._order.digests if self._order is not None else np.zeros(0, np.uint64)
+        if model is not None and len(known) and mark(on_host(model)) != known[self._round]:
+            raise RankFailed(
+                f"round {self._round + 1}: the model differs from the one that was made on the real clock"
+            )
+
+    def streams(self, clients: Ints) -> Ints:
+        """Return the rounds (0-based) whose random numbers these participants use, int64 [k]."""
+        found = [self._stream(self.step, self._round, client) for client in clients.tolist()]
+        return np.array(found, np.int64)
+
+    def _stream(self, step: Step, round: int, client: int) -> int:
+        return round if step.streams is None else int(step.streams[client])
 
     def shift(self, trained: Trained, models: Mapping[int, Delta], group: Ints) -> None:
-        """Where models are mixed, have updates lead from the present model to the clients' models.
+        """Have the updates of the step be what the server adds: see `added`.
 
         Parameters
         ----------
@@ -142,41 +205,63 @@ class Schedule:
             Present models by group.
         group : int64 [clients]
         """
-        if not self._options.mixes:
+        if not self._options.stale:
             return
         rows = {number: place for place, number in enumerate(self._clients)}
         for number, delta in trained.deltas.items():
-            if self.step.staleness[number]:
-                start, now = self._clients[number].start, models[int(group[number])]
-                assert start is not None
-                shifted = on_host(delta) + (on_host(start) - on_host(now))
-                trained.deltas[number] = shifted
-                row = trained.rows[rows[number]]
-                row[TRAINING.index("finite")] *= bool(np.isfinite(shifted).all())
-                if row[TRAINING.index("finite")]:
-                    row[TRAINING.index("exponent")] = reductions.weighted_exponent(
-                        shifted, self._clients[number].weight
-                    )
+            start, now = self._clients[number].start, on_host(models[int(group[number])])
+            assert start is not None
+            tau, row = int(self.step.staleness[number]), trained.rows[rows[number]]
+            moved, bound = self.added(number, tau, on_host(delta), on_host(start), now)
+            trained.deltas[number] = moved
+            row[_FINITE] *= bool(np.isfinite(moved).all())
+            if row[_FINITE]:
+                row[_EXPONENT] = max(row[_EXPONENT], bound)  # coefficients may be larger
 
-    def weigh(self, plan: RoundPlan, weights: Ints) -> RoundPlan:
-        """Return the plan in which updates count by their staleness.
+    def added(self, client: int, staleness: int, update: Row, start: Row, now: Row) -> tuple[Row, int]:
+        """Return what a client's update adds to a model, and its bound, as `reductions.weighted_exponent`.
+
+        What is averaged, in place of added, leads from the present model to the client's: running statistics,
+        which would leave their range by updates of older ones, and where models are mixed all parameters;
+        statistics then move the same part of the way.
 
         Parameters
         ----------
-        plan : RoundPlan
-        weights : int64 [clients]
-            What updates count where none is stale.
+        client, staleness : int
+        update, start, now : float32 [size]
+            What came; the model that it starts from, if it is stale; the present one.
         """
+        moved = update.copy()
+        if staleness:
+            places = slice(0 if self._options.mixes else self._first, None)
+            moved[places] += (start - now)[places]
+        if self._options.mixes:
+            part = self._options.weights(np.ones(1), 1.0, np.array([staleness]))[0]
+            moved[self._first :] *= part.astype(np.float32)
+        heaviest = max(int(self._samples[client]), int(self._weights[client]))
+        return moved, reductions.weighted_exponent(moved, heaviest)
+
+    def weigh(self, plan: RoundPlan) -> RoundPlan:
+        """Return the plan in which updates count by their staleness."""
         if not self._options.stale:
             return plan
-        used, found = self.step.participants, np.zeros(len(weights))
-        fresh = (weights if plan.weights is None else plan.weights)[used].astype(np.float64)
-        given = self._options.weights(fresh, self.step.staleness[used])
+        used, found, decided = self.step.participants, np.zeros(len(self._weights)), plan.weights is not None
+        fresh = (self._weights if plan.weights is None else plan.weights)[used].astype(np.float64)
+        divisor = float(fresh.sum()) if plan.divisor is None else float(plan.divisor[plan.group[used[0]]])
+        given = self._options.weights(fresh, divisor, self.step.staleness[used])
         found[used], divisor = checks.round_weights(*given, len(used))
-        return replace(plan, weights=found, divisor=np.full(len(weights), divisor))
+        plan = replace(plan, weights=found, divisor=np.full(len(found), divisor))
+        if not decided:
+            return plan
+        counts = found[used] > 0
+        grown = (np.frexp(found[used])[1] - np.frexp(fresh)[1])[counts].max().clip(0)
+        moves = plan.exponent != reductions.ZERO_EXPONENT
+        return replace(plan, exponent=plan.exponent + grown * moves)
 
     def seconds(self) -> float | None:
-        """Return the virtual seconds of the step; None without a clock."""
+        """Return the seconds of the step, virtual or real ones of an order; None without a clock."""
+        if self._order is not None:
+            return float(self._order.seconds[self._round])
         return None if self.devices is None else (self.step.clock - self.step.begin) / NANOSECONDS
 
     def rows(self) -> dict[str, npt.NDArray[Any]]:

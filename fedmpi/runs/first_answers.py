@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -14,7 +15,7 @@ from fedmpi.case.schema import Case
 from fedmpi.client.federation import Federation
 from fedmpi.comm.world import World
 from fedmpi.errors import BadInput, RankFailed
-from fedmpi.exchange import attacks, links, privacy
+from fedmpi.exchange import attacks, links, privacy, schedule
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exchange.totals import MOST_CLIENTS
 from fedmpi.models.flat import FROZEN, FlatModel
@@ -102,6 +103,7 @@ def _refuse_unfit(case: Case, hooks: Hooks, federation: Federation, shared: Tens
     """Raise BadInput for attackers, clipping or noise that these clients and this model cannot have."""
     clients = federation.num_clients
     attacks.refuse_unfit(case, clients)
+    schedule.refuse_endless(case, federation, 4 * sum(map(math.prod, shared.values())))
     module = network_of(case.objective, case.model, federation.shapes[0])
     parameters = dict(module.named_parameters())
     if len({_declared(case, hooks, each) for each in _classes(federation)}) > 1:

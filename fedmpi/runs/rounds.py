@@ -38,8 +38,10 @@ from fedmpi.runs.ahead import Ahead
 from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.consensus import Consensus
 from fedmpi.runs.evaluation import Evaluator
+from fedmpi.runs.race import Race
 from fedmpi.runs.reporting import Found, Reporter, RoundReport
 from fedmpi.runs.signals import StopRequest
+from fedmpi.schedules.recorded import Order
 from fedmpi.store.schema import SECURE_STEPS
 
 
@@ -98,7 +100,8 @@ class Rounds:
         self._counts = self._chain.totals(training.COUNTS)
         scored = self._chain.totals(evaluation.COUNTS)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
-        self._schedule = Schedule(case, algorithm, federation, states, self._chain.expected_bytes)
+        place = case, algorithm, federation, states
+        self._schedule = Schedule(*place, self.weights, self._chain.expected_bytes)
         self._ahead: Ahead | None = None
         if case.schedule.stale and world.size > 1:
             self._ahead = Ahead(self._schedule, states, self._trained, world.size)
@@ -173,6 +176,8 @@ class Rounds:
         self.exchange.regroup(self.group, plan.group)
         self.group = plan.group
         self._average(plan, found.participants, trained.deltas)
+        if self.case.schedule.real:
+            self._schedule.check(self.exchange.models.get(0))
         self._tell()
         found.notes = self._lost_sums(plan, found.participants)
         if self._counts is not None:
@@ -197,15 +202,40 @@ class Rounds:
     def _train(self, round: int, working: Ints, steps: Ints | None) -> training.Trained:
         """Train this rank's participants; the chain then alters what they send (step 2)."""
         with self.meter.phase("train"):
-            trained = self._ahead.train(round, working) if self._ahead else self._trained(round, working)
+            if self._ahead:
+                trained = self._ahead.train(working)
+            else:
+                trained = self._trained(self._schedule.streams(working), working)
             self.meter.executed_flops += trained.executed_flops
             self._chain.alter(round, working, self._updates(trained, steps))
             self._schedule.shift(trained, self.exchange.models, self.group)
         return trained
 
-    def _trained(self, round: int, clients: Ints) -> training.Trained:
-        place = self.case, self.algorithm, self.states
-        return training.train(*place, round, clients, self.weights, self.exchange.on_device)
+    def _trained(self, streams: Ints, clients: Ints) -> training.Trained:
+        """Train the hosted ones of these clients, each with the random numbers of its round (0-based)."""
+        place, on_device = (self.case, self.algorithm, self.states), self.exchange.on_device
+        rounds = np.unique(streams).tolist() or [self.algorithm.where.round]
+        first, *others = (
+            training.train(*place, round, clients[streams == round], self.weights, on_device)
+            for round in rounds
+        )
+        for other in others:
+            first = first.joined(other)
+        return first
+
+    def race(self, federation: Federation, stop: StopRequest) -> Order | None:
+        """Return on rank 0 the order in which updates arrive by the real clock (a collective call)."""
+
+        def train(round: int, clients: Ints) -> training.Trained:
+            return self._trained(np.full(len(clients), round), clients)
+
+        place = self.case, self.algorithm, self.world, federation, self.states, self._schedule
+        race = Race(*place, self.weights, train, stop.raise_if_requested)
+        return race.run(on_host(self.exchange.models[0]) if self.world.is_root else None)
+
+    def follow(self, order: Order) -> None:
+        """Take steps in an order that was recorded."""
+        self._schedule.follow(order)
 
     def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
         """Gather what the clients report of their training on rank 0 (step 3)."""
@@ -272,7 +302,7 @@ class Rounds:
                 self.world.collectives.bcast(message, "plan")
             plan = replace(RoundPlan.unpack(message, len(self.names)), steps=found.steps)
             if not plan.request:
-                return self._schedule.weigh(plan, self.weights)
+                return self._schedule.weigh(plan)
             with self.meter.phase("server" if self.world.is_root else "wait"):
                 answer = self._answers.answer(plan, found.participants, deltas)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,7 +43,8 @@ from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.run_folder import Opening, RunFolder
 from fedmpi.runs.signals import StopRequest
 from fedmpi.runs.watchdog import Watchdog
-from fedmpi.store import runfile
+from fedmpi.schedules.recorded import Order
+from fedmpi.store import arrivals, runfile
 from fedmpi.store.schema import PREPARATION_SECONDS
 from fedmpi.store.transcript import Transcript
 
@@ -101,6 +102,8 @@ class Job:
     """Git state of the source, asked for before MPI started."""
     audit: int | None = None
     """Bytes of rank 0's messages that the audit keeps beside their digests; None: no audit."""
+    order: Order | None = None
+    """Of a run by the real clock that is computed again."""
 
 
 def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
@@ -165,6 +168,8 @@ def _run(
         run_folder.finish("complete")
         return
     begun = _begin(rounds, federation, saved, stop, note)
+    if case.schedule.real:
+        rounds.follow(_order(job, rounds, federation, stop, note))
     known = {**begun, "energy": energy.describe(), "datasets": digests}
     facts = facts_of(case, world, federation, states, hooks, table) | known
     metrics = federation.task.metrics
@@ -232,6 +237,32 @@ def _begin(
         hooks.warm_up()
         federation.task.warm_up()
     return facts
+
+
+def _order(job: Job, rounds: Rounds, federation: Federation, stop: StopRequest, note: Note) -> Order:
+    """Return in which order the clients' updates are used: as it was recorded, or as it comes about now."""
+
+    def known() -> Order | None:
+        found = arrivals.load(job.folder, federation.num_clients)
+        order = job.order or (None if found is None else Order(**found))
+        if order is None and rounds.world.size < 2:
+            raise BadInput(
+                'schedule.clock = "real" needs a rank beside the server: mpiexec -n 2 fedmpi run ...'
+            )
+        return order
+
+    def kept(order: Order | None) -> Order:
+        assert order is not None  # on rank 0
+        arrivals.save(job.folder, asdict(order))
+        note(f"{len(order.seconds)} steps took {order.seconds.sum():.1f} s; now their scores")
+        return order
+
+    order = rounds.world.agree(known)
+    if order is None:
+        note("the clients train by the real clock")
+        came = rounds.race(federation, stop)
+        order = rounds.world.agree(partial(kept, came))
+    return order
 
 
 def _test_buffers(case: Case, world: World, states: States, note: Note) -> None:

@@ -17,6 +17,9 @@ class _Stale(ScheduleOptions):
     """Settings of both."""
 
     stale: ClassVar[bool] = True
+    clock: Literal["virtual", "real"] = "virtual"
+    """Whether devices say who is through when, or ranks do: with "real" each trains a client, hands in its
+    update, and waits for nobody."""
     staleness: Literal["constant", "polynomial", "hinge"] = "polynomial"
     """What an update that is tau steps old counts: 1; (1 + tau)^-exponent; or 1 up to tau = `start`, and then
     1 / (slope (tau - start) + 1)."""
@@ -27,16 +30,25 @@ class _Stale(ScheduleOptions):
     slope: float = Field(10.0, ge=0, le=1e6)
     """Of "hinge"."""
 
-    def _decayed(self, staleness: int) -> float:
-        """Return what is left of an update's weight (Xie, Koyejo and Gupta 2019, section 5.2)."""
+    @property
+    def real(self) -> bool:
+        """See `ScheduleOptions`."""
+        return self.clock == "real"
+
+    def _decayed(self, staleness: Ints) -> Floats:
+        """Return what is left of updates' weights, float64 [k]."""
+        return np.array([self._left(tau) for tau in staleness.tolist()])
+
+    def _left(self, staleness: int) -> float:
+        """Return s of one update (Xie, Koyejo and Gupta 2019, section 5.2)."""
         if self.staleness == "polynomial":
             return float((1.0 + staleness) ** -self.exponent)
         if self.staleness == "hinge" and staleness > self.start:
             return 1.0 / (self.slope * (staleness - self.start) + 1.0)
         return 1.0
 
-    def _arrivals(self, given: Federated, size: int, first: int) -> Iterator[Step]:
-        """Yield steps from the first on that use `size` updates each; a share of clients is always at work.
+    def _arrivals(self, given: Federated, first: int) -> Iterator[Step]:
+        """Yield steps from the first on that use `updates` each; a share of clients is always at work.
 
         A client that is through makes place for one that idles, drawn at random, which begins with the newest
         model; no client has two updates in one step.
@@ -61,7 +73,7 @@ class _Stale(ScheduleOptions):
                 clock, client, begin, version = heapq.heappop(under_way)
                 used.append(client)
                 staleness[client], busy[client] = model - version, clock - begin
-                if len(used) == size:
+                if len(used) == self.updates:
                     break
                 fill(clock)
             used.sort()
@@ -82,6 +94,11 @@ class BufferedOptions(_Stale):
     rate: float = Field(1.0, gt=0, le=1000)
     """By which a step is longer than the mean of its updates: the server's learning rate."""
 
+    @property
+    def updates(self) -> int:
+        """See `ScheduleOptions`."""
+        return self.size
+
     def misfit(self, clients: int, participation: float) -> str:
         """See `ScheduleOptions`."""
         if self.size <= clients:
@@ -90,12 +107,11 @@ class BufferedOptions(_Stale):
 
     def steps(self, given: Federated, first: int) -> Iterator[Step]:
         """See `ScheduleOptions`."""
-        return self._arrivals(given, self.size, first)
+        return self._arrivals(given, first)
 
-    def weights(self, fresh: Floats, staleness: Ints) -> tuple[Floats, float]:
+    def weights(self, fresh: Floats, divisor: float, staleness: Ints) -> tuple[Floats, float]:
         """See `ScheduleOptions`: the divisor is that of updates that are not stale (Algorithm 1)."""
-        decayed = np.array([self._decayed(tau) for tau in staleness.tolist()])
-        return fresh * decayed, float(fresh.sum()) / self.rate
+        return fresh * self._decayed(staleness), divisor / self.rate
 
 
 class AsynchronousOptions(_Stale):
@@ -107,10 +123,15 @@ class AsynchronousOptions(_Stale):
     rate: float = Field(0.6, gt=0, le=1)
     """The part, for an update that is not stale; `participation` is the share of the clients at work."""
 
+    @property
+    def updates(self) -> int:
+        """See `ScheduleOptions`."""
+        return 1
+
     def steps(self, given: Federated, first: int) -> Iterator[Step]:
         """See `ScheduleOptions`."""
-        return self._arrivals(given, 1, first)
+        return self._arrivals(given, first)
 
-    def weights(self, fresh: Floats, staleness: Ints) -> tuple[Floats, float]:
-        """See `ScheduleOptions`; how much a client counts among others plays no part."""
-        return np.array([self.rate * self._decayed(tau) for tau in staleness.tolist()]), 1.0
+    def weights(self, fresh: Floats, divisor: float, staleness: Ints) -> tuple[Floats, float]:
+        """See `ScheduleOptions`; an update that is a mean of its own counts 1 where it is not stale."""
+        return fresh / divisor * (self.rate * self._decayed(staleness)), 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -34,6 +34,8 @@ class Step:
         Nanoseconds for which clients were at work on what ended in this step.
     wasted : float64 [clients]
         Share of a round's training that was done for nothing.
+    streams : int64 [clients] or None
+        Rounds (0-based) whose random numbers the participants use; None: the step's own.
     """
 
     participants: Ints
@@ -43,6 +45,7 @@ class Step:
     clock: int
     busy: Ints
     wasted: Floats
+    streams: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Federated:
         Returns the sample of a round (0-based) that has such a share of the clients.
     devices, work : Devices, Work
         Without devices there is no clock.
+    among : callable or None
+        Returns the work in a round in which only these clients take part; None: it is the same in all.
     """
 
     clients: int
@@ -82,6 +87,7 @@ class Federated:
     sample: Callable[[int, float], Ints]
     devices: Devices | None = None
     work: Work | None = None
+    among: Callable[[Ints], Work] | None = None
 
     def end(self, client: int, begin: int) -> int:
         """Return when a client that begins a round then is through with it."""
@@ -110,6 +116,16 @@ class ScheduleOptions(Options):
     drops: ClassVar[bool] = False
     mixes: ClassVar[bool] = False
 
+    @property
+    def real(self) -> bool:
+        """Whether the order comes about on the real clock."""
+        return False
+
+    @property
+    def updates(self) -> int:
+        """Updates of a step; 0: as many as take part."""
+        return 0
+
     def misfit(self, clients: int, participation: float) -> str:
         """Return why it cannot be with so many clients, and what to do; empty where it can."""
         return ""
@@ -118,20 +134,22 @@ class ScheduleOptions(Options):
         """Yield all steps from the first (0-based) on, without end."""
         raise NotImplementedError
 
-    def weights(self, fresh: Floats, staleness: Ints) -> tuple[Floats, float]:
+    def weights(self, fresh: Floats, divisor: float, staleness: Ints) -> tuple[Floats, float]:
         """Return what updates count in a step, float64 [k], and what their sum is divided by.
 
         Parameters
         ----------
-        fresh : float64 [k]
-            What they count where none is stale.
+        fresh, divisor : float64 [k], float
+            The same where none is stale.
         staleness : int64 [k]
         """
-        return fresh, float(fresh.sum())
+        return fresh, divisor
 
 
 def finished(given: Federated, clients: Ints, begin: int) -> Ints:
     """Return when each client that begins then is through, int64 [k] nanoseconds."""
+    if given.among is not None:
+        given = replace(given, work=given.among(clients))
     return np.array([given.end(int(client), begin) for client in clients], np.int64)
 
 

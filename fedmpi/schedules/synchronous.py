@@ -46,10 +46,11 @@ class DeadlineOptions(ScheduleOptions):
         used = count_of(participation, clients)
         if self._begin(used) <= clients:
             return ""
-        most = max(1, int(clients / self.over_selection))
+        most, factor = int(clients / self.over_selection), math.floor(1e3 * clients / used) / 1e3
+        fewer = f"participation = {math.floor(1e3 * most / clients) / 1e3:g}, or " if most else ""
         return (
             f"{used} of {clients} clients are used, and {self._begin(used)} would begin: "
-            f"use participation = {most / clients:.3g}, or over_selection = {clients / used:.3g}, or less"
+            f"use {fewer}over_selection = {factor:g}, or less"
         )
 
     def _begin(self, used: int) -> int:

@@ -28,8 +28,10 @@ class RegularOptions(TopologyOptions):
             raise BadInput(f"{num_clients} clients cannot have {self.degree} each: use an even degree")
         import networkx as nx  # takes long to import
 
-        graph = nx.random_regular_graph(self.degree, num_clients, key(seed, Purpose.TOPOLOGY))
-        return both_ways(list(graph.edges))
+        # It takes forever where few pairs are no edges: then these are drawn.
+        others = num_clients - 1 - self.degree
+        graph = nx.random_regular_graph(min(self.degree, others), num_clients, key(seed, Purpose.TOPOLOGY))
+        return both_ways(list((graph if self.degree <= others else nx.complement(graph)).edges))
 
 
 class ErdosRenyiOptions(TopologyOptions):

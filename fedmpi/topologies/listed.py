@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from fedmpi.errors import BadInput
 from fedmpi.topologies.base import Ints, TopologyOptions, both_ways
+
+_EDGE = re.compile(r"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*")
 
 
 class FileOptions(TopologyOptions):
@@ -20,6 +23,7 @@ class FileOptions(TopologyOptions):
     """The file; below the folder where the command runs, unless the path is absolute."""
     sha256: str = ""
     """Of the file; filled in, so that a run goes on with the graph that it began with."""
+    _text: bytes = PrivateAttr(b"")  # a sweep begins its cases long after it read them
 
     @model_validator(mode="before")
     @classmethod
@@ -31,16 +35,20 @@ class FileOptions(TopologyOptions):
             raise ValueError(f"{path} is not the file that the run began with: give that one")
         return {**values, "sha256": found}
 
+    def model_post_init(self, context: Any) -> None:
+        """Keep what the file says."""
+        self._text = _content(self.path)
+
     def links(self, num_clients: int, turn: int, seed: int) -> Ints:
         """See `TopologyOptions`."""
         edges = []
-        for number, line in enumerate(_content(self.path).decode("utf-8", "replace").splitlines(), 1):
-            words = line.split()
-            if not words or words[0].startswith("#"):
+        for number, line in enumerate(self._text.decode("utf-8", "replace").splitlines(), 1):
+            if not line.strip() or line.lstrip().startswith("#"):
                 continue
-            if len(words) != 2 or not all(word.isdecimal() and word.isascii() for word in words):
+            words = _EDGE.fullmatch(line)
+            if words is None:
                 raise BadInput(f"{self.path}, line {number}: use two numbers of clients, from 0")
-            edge = [int(word) for word in words]
+            edge = [int(word) for word in words.groups()]
             if max(edge) >= num_clients:
                 raise BadInput(f"{self.path}, line {number}: use clients 0 to {num_clients - 1}")
             edges.append(edge)

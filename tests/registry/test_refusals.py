@@ -72,10 +72,15 @@ schedule = "deadline"; devices = "equal"; privacy = "central"; weights = "equal"
 schedule = { name = "buffered", size = 0 }; devices = "equal" -> case.schedule.size: ... greater than or equal to 1
 schedule = { name = "buffered", size = 7 }; devices = "equal" -> case.schedule: "buffered": ... use size = 6 or less
 schedule = "deadline"; devices = "equal"
-    -> case.schedule: ... use participation = 0.667, or over_selection = 1, or less
+    -> case.schedule: ... use participation = 0.666, or over_selection = 1, or less
 schedule = "deadline"; devices = "equal"; topology = "ring"; weights = "equal"; participation = 0.5
     -> case.schedule: ... topology "ring" has none: use "synchronous"
 devices = { name = "file", columns = { speed = [1.0, 2.0] } } -> case.devices: the file has 2 lines for 6 clients
+schedule = { name = "buffered", clock = "real" }; participation = 0.5 -> case.participation: ... use 1
+schedule = { name = "buffered", size = 3, clock = "real" }; algorithm = "q-fedavg"
+    -> case.schedule.clock: q-fedavg has a server that does more than average ... use "virtual"
+schedule = { name = "buffered", size = 3, clock = "real" }; server = "shared" -> case.server: ... use "dedicated"
+schedule = { name = "buffered", size = 3, clock = "real" }; compression = "top-k" -> case.compression: ... "none"
 devices = { name = "equal", speed = 0 } -> case.devices.speed: input should be greater than 0
 devices = { name = "file", path = "no.csv" } -> case.devices: path: no.csv cannot be read
 topology = "rng" -> case.topology: there is no "rng"; did you mean "ring"?

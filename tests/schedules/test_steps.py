@@ -54,6 +54,8 @@ def test_a_deadline_takes_the_first_and_stops_the_others():
 def test_more_clients_than_there_are_cannot_begin():
     assert "participation = 0.75, or over_selection = 1" in DeadlineOptions().misfit(4, 1.0)
     assert not DeadlineOptions().misfit(4, 0.75)
+    assert DeadlineOptions(over_selection=9.0).misfit(4, 0.75).endswith("use over_selection = 1.333, or less")
+    assert not DeadlineOptions(over_selection=1.333).misfit(4, 0.75)
     assert "size = 4 or less" in BufferedOptions(size=5).misfit(4, 1.0)
     assert not BufferedOptions(size=4).misfit(4, 0.25)
 
@@ -116,9 +118,9 @@ def test_steps_do_not_depend_on_where_a_run_goes_on(options):
 
 def test_weights_by_hand():
     fresh, tau = np.array([10.0, 30.0]), np.array([0, 3])
-    weights, divisor = BufferedOptions(rate=0.5).weights(fresh, tau)
+    weights, divisor = BufferedOptions(rate=0.5).weights(fresh, 40.0, tau)
     assert (weights.tolist(), divisor) == ([10, 15], 80)
-    assert BufferedOptions(staleness="constant").weights(fresh, tau)[0].tolist() == [10, 30]
+    assert BufferedOptions(staleness="constant").weights(fresh, 40.0, tau)[0].tolist() == [10, 30]
     hinge = AsynchronousOptions(staleness="hinge", start=1, slope=2.0, rate=0.5)
-    weights, divisor = hinge.weights(fresh, tau)
+    weights, divisor = hinge.weights(np.array([8.0, 8.0]), 8.0, tau)
     assert (weights.tolist(), divisor) == ([0.5, 0.1], 1)

@@ -104,7 +104,8 @@ def test_random_graphs_are_those_of_their_seed():
     for topology in (RegularOptions(degree=4), ErdosRenyiOptions(p=0.4)):
         first, again, other = (topology.links(16, 0, seed) for seed in (1, 1, 2))
         assert np.array_equal(first, again) and not np.array_equal(first, other)
-    assert set(Mixing.of(RegularOptions(degree=4), 16, 0, 1).degree.tolist()) == {4}
+    for clients, degree in ((16, 4), (16, 11), (200, 196), (5, 4)):
+        assert set(Mixing.of(RegularOptions(degree=degree), clients, 0, 1).degree.tolist()) == {degree}
 
 
 @pytest.mark.parametrize(
@@ -128,9 +129,12 @@ def test_a_file_of_edges(tmp_path):
     topology = FileOptions(path=str(path))
     assert topology.links(3, 0, 0).tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
     refuse_unfit(topology, 3, 0)
+    path.write_text("0 1\n0 2\n")  # a sweep begins its cases later
+    assert topology.links(3, 0, 0).tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
     for text, line in (
         ("0 1\n1 3", "line 2: use clients 0 to 2"),
         ("0 one", "line 1: use two numbers of clients"),
+        ("0 " + "9" * 5000, "line 1: use two numbers of clients"),
     ):
         path.write_text(text)
         with refused(line, BadInput):

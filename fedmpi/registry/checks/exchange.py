@@ -232,6 +232,16 @@ RULES = (
         ),
     ),
     Rule(
+        "schedule.clock",
+        "the real clock",
+        lambda case: case.schedule.real,
+        _each(
+            ("decide", "weights", "reports", "prepare"),
+            "{name} has a server that does more than average, and by the real clock it only does that: use "
+            '"virtual"',
+        ),
+    ),
+    Rule(
         "topology",
         "a topology without a server",
         lambda case: case.topology.gossips,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedmpi.case.privacy import Private
+from fedmpi.case.attacks import UpdateAttack
+from fedmpi.case.privacy import NoPrivacy, Private
 from fedmpi.case.reductions import ClippedOptions
 from fedmpi.case.schema import Case, Misfits
 from fedmpi.datasets.loading import num_datasets
@@ -13,7 +14,7 @@ from fedmpi.partition.options import PopulationOptions
 def misfits(case: Case) -> Misfits:
     """Yield the settings that a schedule, or a virtual clock, cannot have, and what to do."""
     kind = f'schedule "{case.schedule.name}"'
-    if case.schedule.clocked and not case.devices.clocked:
+    if case.schedule.clocked and not (case.devices.clocked or case.schedule.real):
         yield "schedule", f'{kind} orders clients by their devices: set devices = "two-speed", or "equal"'
     if case.devices.clocked and isinstance(case.partition, PopulationOptions):
         text = 'partition "population" samples other clients each round, whose devices are not known'
@@ -26,6 +27,8 @@ def misfits(case: Case) -> Misfits:
         yield "schedule", f'{text}: use "synchronous"'
     if case.schedule.stale:
         yield from _stale(case, kind)
+    if case.schedule.real:
+        yield from _real(case)
     clients = case.partition.num_clients(num_datasets(case.dataset))
     if reason := case.schedule.misfit(clients, case.participation):
         yield "schedule", f'"{case.schedule.name}": {reason}'
@@ -52,3 +55,18 @@ def _stale(case: Case, kind: str) -> Misfits:
     if case.schedule.mixes and case.compression.name != "none":
         text = f'{kind} averages models, and "{case.compression.name}" compresses updates'
         yield "compression", f'{text}: use schedule = {{ name = "buffered", size = 1 }}'
+
+
+def _real(case: Case) -> Misfits:
+    """Yield what runs by the real clock cannot have: rank 0 only adds updates, and all ranks are at work."""
+    if case.participation < 1:
+        text = 'with schedule.clock = "real" as many clients are at work as ranks'
+        yield "participation", f"{text}: use 1"
+    if case.shared:
+        yield "server", 'a server that trains keeps the others waiting on the real clock: use "dedicated"'
+    if case.compression.name != "none":
+        yield "compression", 'updates by the real clock travel as float32: use "none", or clock = "virtual"'
+    if isinstance(case.attack, UpdateAttack):
+        yield "attack", 'attackers know the round, and the real clock has none: use clock = "virtual"'
+    if not isinstance(case.privacy, NoPrivacy):
+        yield "privacy", 'updates by the real clock are not clipped: use "none", or clock = "virtual"'

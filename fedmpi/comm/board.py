@@ -1,0 +1,188 @@
+"""A model that all ranks read, and slots for their updates, in memory of rank 0 (one-sided MPI)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mpi4py import MPI
+
+from fedmpi.comm.world import World
+
+Row = npt.NDArray[np.float32]
+Words = npt.NDArray[np.int64]
+
+_NAP_S = 0.001
+"""Seconds between two looks. MPI between nodes moves only while rank 0 calls it."""
+
+_EMPTY, _OVER = -1, -1
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """An update as it came.
+
+    Attributes
+    ----------
+    ticket : int
+        Its place in the order of all updates.
+    client, version : int
+        Who made it, and from which model.
+    exponent : int
+        Bound of the update times the client's weight (`fedmpi.comm.reductions`).
+    finite : bool
+    update : float32 [size]
+    """
+
+    ticket: int
+    client: int
+    version: int
+    exponent: int
+    finite: bool
+    update: Row
+
+
+class Board:
+    """Rank 0 publishes models and takes updates; nobody waits for another rank than rank 0.
+
+    Every rank looks at everything once while all are in this constructor (a collective call): with MPICH the
+    first access of a rank waits until rank 0 is in MPI.
+
+    Parameters
+    ----------
+    world : World
+    size, clients : int
+        Elements of a model and of an update; number of clients.
+    """
+
+    def __init__(self, world: World, size: int, clients: int) -> None:
+        self._start = 8 * (1 + clients)
+        self._comm, self._rank, self._size, self._slot = world.comm, world.rank, size, 48 + 8 * -(-size // 2)
+        model, slots = self._start + 4 * size, 8 + self._slot * (world.size - 1)
+        self._windows = [self._window(each) for each in (model, slots)]
+        if world.is_root:
+            for window, words in zip(self._windows, (1, 0), strict=True):
+                window.Lock(0, MPI.LOCK_EXCLUSIVE)
+                memory = _memory(window)
+                memory[:] = 0
+                if not words:
+                    for rank in range(1, world.size):
+                        self._head(memory, rank)[0] = _EMPTY
+                window.Unlock(0)
+        world.collectives.wait_for_all()
+        if not world.is_root:
+            self.read()
+            self._is_free()
+        world.collectives.wait_for_all()
+
+    def _window(self, nbytes: int) -> MPI.Win:
+        info = MPI.Info.Create()
+        info.Set("same_disp_unit", "true")
+        window = MPI.Win.Allocate(nbytes if self._rank == 0 else 0, 1, info, self._comm)
+        info.Free()
+        return window
+
+    def close(self) -> None:
+        """Free the windows (a collective call)."""
+        for window in self._windows:
+            window.Free()
+
+    def _head(self, memory: npt.NDArray[np.uint8], rank: int) -> Words:
+        start = 8 + (rank - 1) * self._slot
+        return memory[start : start + 48].view(np.int64)
+
+    def publish(self, version: int, model: Row, used: Words) -> None:
+        """Show a model to all, and how many updates of each client are used, int64 [clients]; on rank 0."""
+        window = self._windows[0]
+        window.Lock(0, MPI.LOCK_EXCLUSIVE)
+        memory = _memory(window)
+        memory[self._start :].view(np.float32)[:] = model
+        memory[: self._start].view(np.int64)[:] = [version, *used.tolist()]
+        window.Unlock(0)
+
+    def end(self) -> None:
+        """Tell all that there will be no further model; on rank 0."""
+        window = self._windows[0]
+        window.Lock(0, MPI.LOCK_EXCLUSIVE)
+        _memory(window)[:8].view(np.int64)[0] = _OVER
+        window.Unlock(0)
+
+    def read(self) -> tuple[int, Row, Words] | None:
+        """Return the newest model's number, the model, and how many updates are used; None at the end."""
+        found = np.empty(self._start + 4 * self._size, np.uint8)
+        window = self._windows[0]
+        window.Lock(0, MPI.LOCK_SHARED)
+        window.Get(found, 0)
+        window.Unlock(0)
+        version, *used = found[: self._start].view(np.int64).tolist()
+        model = found[self._start :].view(np.float32)
+        return None if version == _OVER else (version, model, np.array(used, np.int64))
+
+    def begin(self, version: int) -> None:
+        """Have rank 0 know that an update of this model will come."""
+        window = self._windows[1]
+        window.Lock(0, MPI.LOCK_SHARED)
+        window.Put(np.array([version], np.int64), 0, 8 + (self._rank - 1) * self._slot + 40)
+        window.Unlock(0)
+
+    def oldest(self) -> int:
+        """Return the oldest model of which updates will come; on rank 0."""
+        window = self._windows[1]
+        window.Lock(0, MPI.LOCK_SHARED)
+        memory = _memory(window)
+        found = min(int(self._head(memory, rank)[5]) for rank in range(1, self._comm.size))
+        window.Unlock(0)
+        return found
+
+    def _is_free(self) -> bool:
+        """Return whether rank 0 has taken what this rank handed in last."""
+        head, window = np.empty(1, np.int64), self._windows[1]
+        window.Lock(0, MPI.LOCK_SHARED)
+        window.Get(head, 0, 8 + (self._rank - 1) * self._slot)
+        window.Unlock(0)
+        return int(head[0]) == _EMPTY
+
+    def hand_in(self, client: int, version: int, exponent: int, finite: bool, update: Row) -> None:
+        """Give rank 0 an update; waits while it has not taken the one before."""
+        while not self._is_free():
+            if self.read() is None:
+                return
+            time.sleep(_NAP_S)
+        ticket, one, window = np.empty(1, np.int64), np.ones(1, np.int64), self._windows[1]
+        head = np.array([0, client, version, exponent, int(finite)], np.int64)
+        window.Lock(0, MPI.LOCK_EXCLUSIVE)
+        window.Fetch_and_op(one, ticket, 0, 0, MPI.SUM)
+        window.Flush(0)
+        head[0] = ticket[0]
+        start = 8 + (self._rank - 1) * self._slot
+        window.Put(update, 0, start + 48)
+        window.Put(head, 0, start)
+        window.Unlock(0)
+
+    def take(self) -> list[HandedIn]:
+        """Return the updates that came since, by ticket; on rank 0."""
+        found, window = list[HandedIn](), self._windows[1]
+        self._comm.Iprobe()
+        window.Lock(0, MPI.LOCK_EXCLUSIVE)
+        memory = _memory(window)
+        for rank in range(1, self._comm.size):
+            head = self._head(memory, rank)
+            if head[0] != _EMPTY:
+                start = 8 + (rank - 1) * self._slot + 48
+                update = memory[start : start + 4 * self._size].view(np.float32).copy()
+                ticket, client, version, exponent, finite = head[:5].tolist()
+                found.append(HandedIn(ticket, client, version, exponent, bool(finite), update))
+                head[0] = _EMPTY
+        window.Unlock(0)
+        if not found:
+            time.sleep(_NAP_S)
+        return sorted(found, key=lambda each: each.ticket)
+
+
+def _memory(window: MPI.Win) -> npt.NDArray[np.uint8]:
+    """Return rank 0's memory of a window."""
+    memory: Any = window.tomemory()
+    return np.frombuffer(memory, np.uint8)

@@ -1,0 +1,189 @@
+"""Asynchronous training by the real clock: ranks train and hand in updates, and rank 0 makes models of them.
+
+Nobody waits for a straggler. What is kept is the order of the updates; the rounds of the record are then
+computed in that order, with all scores, and must come to the same models.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedmpi.case.schema import Case
+from fedmpi.client.deltas import on_host
+from fedmpi.client.federation import Federation
+from fedmpi.client.states import States
+from fedmpi.client.training import TRAINING, Trained
+from fedmpi.comm import reductions
+from fedmpi.comm.board import Board, HandedIn
+from fedmpi.comm.collectives import alone
+from fedmpi.comm.world import World
+from fedmpi.exchange.aggregation import Buffers, Plain
+from fedmpi.exchange.group_models import Exchange, RoundPlan
+from fedmpi.exchange.schedule import Schedule, mark
+from fedmpi.programs.hooks import Hooks
+from fedmpi.schedules.base import Step
+from fedmpi.schedules.recorded import Order
+
+Ints = npt.NDArray[np.int64]
+Row = npt.NDArray[np.float32]
+Train = Callable[[int, Ints], Trained]
+
+_EXPONENT, _FINITE = (TRAINING.index(name) for name in ("exponent", "finite"))
+
+
+@dataclass(order=True)
+class _Due:
+    """An update that a rank hands in at a time: exponent, whether all is finite, and the update."""
+
+    at: float
+    client: int
+    version: int
+    sent: tuple[int, bool, Row] = field(compare=False)
+
+
+@dataclass(eq=False)
+class Race:
+    """A run by the real clock, up to the order of its updates.
+
+    Parameters
+    ----------
+    case, algorithm, world, federation, states, schedule
+        Of the run.
+    weights : int64 [clients]
+        Of the clients in averages.
+    train : callable
+        Trains hosted clients as participants of a round (0-based).
+    check : callable
+        Raises where the run is asked to stop.
+    """
+
+    case: Case
+    algorithm: Hooks
+    world: World
+    federation: Federation
+    states: States
+    schedule: Schedule
+    weights: Ints
+    train: Train
+    check: Callable[[], None]
+
+    def run(self, initial: Row | None) -> Order | None:
+        """Return the order on rank 0 (a collective call); clients and server are then as they were.
+
+        Parameters
+        ----------
+        initial : float32 [size] or None
+            The first model; on rank 0.
+        """
+        board = Board(self.world, self.states.size, len(self.weights))
+        if initial is not None:
+            board.publish(0, initial, np.zeros(len(self.weights), np.int64))
+        self.world.collectives.wait_for_all()
+        clients, server = self.states.saved(), self.algorithm.server_state()
+        server = {name: values.copy() for name, values in server.items()}
+        try:
+            order = self._work(board) if initial is None else self._serve(board, initial)
+            self.world.collectives.wait_for_all()
+        finally:
+            self.states.restore(clients)
+        board.close()
+        if self.world.is_root:
+            self.algorithm.restore(server)
+        return order
+
+    def _work(self, board: Board) -> Order | None:
+        """Train hosted clients in turn, each from the newest model, until rank 0 ends it.
+
+        None begins again before its last update is used. What a slow device has trained is handed in later.
+        """
+        devices = self.case.devices.make(self.case.seed, self.federation.num_clients)
+        speed = np.ones(self.federation.num_clients) if devices is None else devices.speed
+        slower = speed.max() / speed
+        waiting, made = list(self.states.clients), dict.fromkeys(self.states.clients, 0)
+        places, due = {client: place for place, client in enumerate(waiting)}, list[_Due]()
+        while waiting and (found := board.read()) is not None:
+            version, model, used = found
+            if due and due[0].at <= time.perf_counter():
+                first = heapq.heappop(due)
+                board.hand_in(first.client, first.version, *first.sent)
+                continue
+            fresh = next((client for client in waiting if made[client] == used[client]), None)
+            if fresh is None:  # all are at work, or what they sent waits for others' updates
+                time.sleep(0.001)
+                continue
+            waiting.remove(fresh)
+            waiting.append(fresh)
+            made[fresh] += 1
+            board.begin(min([version, *(each.version for each in due)]))
+            start = time.perf_counter()
+            self.states.clients[fresh].receive(torch.from_numpy(model).to(self.states.device))
+            done = self.train(version, np.array([fresh]))
+            now, row = time.perf_counter(), done.rows[places[fresh]]
+            finite = bool(row[_FINITE])
+            sent = int(row[_EXPONENT]) if finite else 0, finite, on_host(done.deltas[fresh])
+            heapq.heappush(due, _Due(now + (slower[fresh] - 1.0) * (now - start), fresh, version, sent))
+        return None
+
+    def _serve(self, board: Board, initial: Row) -> Order:
+        """Make a model of so many updates after another, in the order in which they come."""
+        num_clients, rounds, size = len(self.weights), self.case.rounds, self.case.schedule.updates
+        collectives, hosts = alone(), np.zeros(num_clients, np.int64)
+        sums = Plain(collectives, hosts, self.case.reduction, self.states.size, Buffers())
+        sizes = self.states.size, self.states.trained
+        exchange = Exchange(collectives, hosts, sums, self.algorithm, *sizes, Buffers())
+        exchange.models, models = {0: initial.copy()}, {0: initial.copy()}
+        staleness = np.full((rounds, num_clients), -1, np.int32)
+        seconds, digests, pending = np.zeros(rounds), np.zeros(rounds, np.uint64), list[HandedIn]()
+        version, start, used = 0, time.perf_counter(), np.zeros(num_clients, np.int64)
+        while version < rounds:
+            self.check()
+            pending += board.take()
+            if len(pending) < size:
+                continue
+            batch, pending = pending[:size], pending[size:]
+            finite = self._step(version, batch, exchange, models)
+            for each in batch:
+                staleness[version, each.client] = version - each.version
+                used[each.client] += 1
+            models[version + 1] = np.array(exchange.models[0])
+            digests[version] = mark(models[version + 1])
+            now = time.perf_counter()
+            seconds[version], start, version = now - start, now, version + 1
+            if not finite:  # the round of the record says whose update it was
+                break
+            board.publish(version, models[version], used)
+            oldest = min([board.oldest(), *(each.version for each in pending)])
+            models = {each: model for each, model in models.items() if each >= oldest or each == version}
+        board.end()
+        return Order(staleness[:version], seconds[:version], digests[:version])
+
+    def _step(self, version: int, batch: list[HandedIn], exchange: Exchange, models: dict[int, Row]) -> bool:
+        """Make the next model of the server, if all updates are finite; return whether they are."""
+        clients = len(self.weights)
+        used = np.array(sorted(each.client for each in batch), np.int64)
+        zero, none = np.zeros(clients, np.int64), np.zeros(0, np.int64)
+        tau, deltas, bounds = zero.copy(), dict[int, Row](), []
+        for each in batch:
+            tau[each.client] = version - each.version
+            place = models[each.version], models[version]
+            update, bound = self.schedule.added(each.client, version - each.version, each.update, *place)
+            deltas[each.client] = update
+            bounds.append(max(each.exponent, bound))
+        exponent = np.full(clients, reductions.ZERO_EXPONENT, np.int64)
+        exponent[0] = max(bounds)
+        self.algorithm.begin_round(version)
+        self.schedule.step = Step(used, tau, none, 0, 0, zero, zero.astype(float))
+        plan = RoundPlan(zero, exponent, zero, -1, -1, checkpoint=False, stop=False)
+        plan = self.schedule.weigh(plan)
+        finite = all(each.finite for each in batch) and all(np.isfinite(row).all() for row in deltas.values())
+        if finite:
+            assert plan.weights is not None
+            exchange.run(plan, used, plan.weights, deltas, {})
+        return finite
