@@ -27,8 +27,8 @@ class HandedIn:
 
     Attributes
     ----------
-    ticket : int
-        Its place in the order of all updates.
+    ticket, rank : int
+        Its place in the order of all updates, and where it comes from.
     client, version : int
         Who made it, and from which model.
     exponent : int
@@ -38,6 +38,7 @@ class HandedIn:
     """
 
     ticket: int
+    rank: int
     client: int
     version: int
     exponent: int
@@ -110,16 +111,27 @@ class Board:
         _memory(window)[:8].view(np.int64)[0] = _OVER
         window.Unlock(0)
 
-    def read(self) -> tuple[int, Row, Words] | None:
-        """Return the newest model's number, the model, and how many updates are used; None at the end."""
-        found = np.empty(self._start + 4 * self._size, np.uint8)
-        window = self._windows[0]
+    def used(self) -> Words | None:
+        """Return how many updates of each client are used, int64 [clients]; None at the end."""
+        found = self._got(self._start)
+        return None if found is None else found.view(np.int64)[1:]
+
+    def read(self) -> tuple[int, Row] | None:
+        """Return the newest model's number, and the model; None at the end."""
+        found = self._got(self._start + 4 * self._size)
+        return (
+            None
+            if found is None
+            else (int(found[:8].view(np.int64)[0]), found[self._start :].view(np.float32))
+        )
+
+    def _got(self, nbytes: int) -> npt.NDArray[np.uint8] | None:
+        """Return the first bytes of what is published; None at the end."""
+        found, window = np.empty(nbytes, np.uint8), self._windows[0]
         window.Lock(0, MPI.LOCK_SHARED)
         window.Get(found, 0)
         window.Unlock(0)
-        version, *used = found[: self._start].view(np.int64).tolist()
-        model = found[self._start :].view(np.float32)
-        return None if version == _OVER else (version, model, np.array(used, np.int64))
+        return None if int(found[:8].view(np.int64)[0]) == _OVER else found
 
     def begin(self, version: int) -> None:
         """Have rank 0 know that an update of this model will come."""
@@ -148,7 +160,7 @@ class Board:
     def hand_in(self, client: int, version: int, exponent: int, finite: bool, update: Row) -> None:
         """Give rank 0 an update; waits while it has not taken the one before."""
         while not self._is_free():
-            if self.read() is None:
+            if self.used() is None:
                 return
             time.sleep(_NAP_S)
         ticket, one, window = np.empty(1, np.int64), np.ones(1, np.int64), self._windows[1]
@@ -174,7 +186,7 @@ class Board:
                 start = 8 + (rank - 1) * self._slot + 48
                 update = memory[start : start + 4 * self._size].view(np.float32).copy()
                 ticket, client, version, exponent, finite = head[:5].tolist()
-                found.append(HandedIn(ticket, client, version, exponent, bool(finite), update))
+                found.append(HandedIn(ticket, rank, client, version, exponent, bool(finite), update))
                 head[0] = _EMPTY
         window.Unlock(0)
         if not found:

@@ -108,8 +108,7 @@ class Race:
         slower = speed.max() / speed
         waiting, made = list(self.states.clients), dict.fromkeys(self.states.clients, 0)
         places, due = {client: place for place, client in enumerate(waiting)}, list[_Due]()
-        while waiting and (found := board.read()) is not None:
-            version, model, used = found
+        while waiting and (used := board.used()) is not None:
             if due and due[0].at <= time.perf_counter():
                 first = heapq.heappop(due)
                 board.hand_in(first.client, first.version, *first.sent)
@@ -118,6 +117,9 @@ class Race:
             if fresh is None:  # all are at work, or what they sent waits for others' updates
                 time.sleep(0.001)
                 continue
+            if (found := board.read()) is None:
+                break
+            version, model = found
             waiting.remove(fresh)
             waiting.append(fresh)
             made[fresh] += 1
@@ -144,7 +146,7 @@ class Race:
         version, start, used = 0, time.perf_counter(), np.zeros(num_clients, np.int64)
         while version < rounds:
             self.check()
-            pending += board.take()
+            pending += self._taken(board)
             if len(pending) < size:
                 continue
             batch, pending = pending[:size], pending[size:]
@@ -159,10 +161,18 @@ class Race:
             if not finite:  # the round of the record says whose update it was
                 break
             board.publish(version, models[version], used)
+            self.world.collectives.note("models", models[version], receiver=None)
             oldest = min([board.oldest(), *(each.version for each in pending)])
             models = {each: model for each, model in models.items() if each >= oldest or each == version}
         board.end()
         return Order(staleness[:version], seconds[:version], digests[:version])
+
+    def _taken(self, board: Board) -> list[HandedIn]:
+        """Return the updates that came since, and tell an audit of them."""
+        found = board.take()
+        for each in found:
+            self.world.collectives.note("update", each.update, each.rank, client=each.client)
+        return found
 
     def _step(self, version: int, batch: list[HandedIn], exchange: Exchange, models: dict[int, Row]) -> bool:
         """Make the next model of the server, if all updates are finite; return whether they are."""
