@@ -65,13 +65,12 @@ class Board:
         model, slots = self._start + 4 * size, 8 + self._slot * (world.size - 1)
         self._windows = [self._window(each) for each in (model, slots)]
         if world.is_root:
-            for window, words in zip(self._windows, (1, 0), strict=True):
+            for window in self._windows:
                 window.Lock(0, MPI.LOCK_EXCLUSIVE)
-                memory = _memory(window)
-                memory[:] = 0
-                if not words:
+                _memory(window)[:] = 0
+                if window is self._windows[1]:
                     for rank in range(1, world.size):
-                        self._head(memory, rank)[0] = _EMPTY
+                        self._head(_memory(window), rank)[0] = _EMPTY
                 window.Unlock(0)
         world.collectives.wait_for_all()
         if not world.is_root:
@@ -119,11 +118,9 @@ class Board:
     def read(self) -> tuple[int, Row] | None:
         """Return the newest model's number, and the model; None at the end."""
         found = self._got(self._start + 4 * self._size)
-        return (
-            None
-            if found is None
-            else (int(found[:8].view(np.int64)[0]), found[self._start :].view(np.float32))
-        )
+        if found is None:
+            return None
+        return int(found[:8].view(np.int64)[0]), found[self._start :].view(np.float32)
 
     def _got(self, nbytes: int) -> npt.NDArray[np.uint8] | None:
         """Return the first bytes of what is published; None at the end."""
@@ -143,11 +140,11 @@ class Board:
     def oldest(self) -> int:
         """Return the oldest model of which updates will come; on rank 0."""
         window = self._windows[1]
-        window.Lock(0, MPI.LOCK_SHARED)
-        memory = _memory(window)
-        found = min(int(self._head(memory, rank)[5]) for rank in range(1, self._comm.size))
+        window.Lock(0, MPI.LOCK_EXCLUSIVE)
+        heads = [self._head(_memory(window), rank).tolist() for rank in range(1, self._comm.size)]
         window.Unlock(0)
-        return found
+        handed_in = [head[2] for head in heads if head[0] != _EMPTY]
+        return int(min([*handed_in, *(head[5] for head in heads)]))
 
     def _is_free(self) -> bool:
         """Return whether rank 0 has taken what this rank handed in last."""
