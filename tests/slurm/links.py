@@ -57,7 +57,7 @@ class Links:
         _ip("-n", space, "link", "set", "lo", "up")
         _ip("-n", space, "link", "set", "eth0", "up")
         if self.rate != "open":
-            limit = ["root", "tbf", "rate", self.rate, "burst", "256kb", "latency", "50ms"]
+            limit = ["root", "tbf", "rate", self.rate, "burst", f"{_burst(self.rate)}b", "latency", "50ms"]
             _run("tc", "qdisc", "add", "dev", link, *limit)
             _run("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", "eth0", *limit)
 
@@ -76,6 +76,15 @@ class Links:
             _ip("link", "del", f"{self.tag}.v{name}", check=False)
             _ip("netns", "del", f"{self.tag}.{name}", check=False)
         _ip("link", "del", f"{self.tag}.br", check=False)
+
+
+def _burst(rate: str) -> int:
+    """Return the bytes that may pass at once: two milliseconds of the rate, and some packets at least.
+
+    What a link saves while ranks compute is then little beside a model.
+    """
+    number, unit = float(rate[:-4]), {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[rate[-4:]]
+    return max(16_000, int(number * unit / 8 * 0.002))
 
 
 def _run(*command: str, check: bool = True) -> None:
