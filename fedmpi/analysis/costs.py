@@ -58,21 +58,35 @@ def figures(run: Run) -> dict[str, float]:
         **{f"{name}_megabytes": sent / 1e6 for name, sent in by_step(run, "bytes", np.sum).items()},
         **energy(run),
         **of_devices(run),
+        **of_gossip(run),
     }
+
+
+def of_gossip(run: Run) -> dict[str, float]:
+    """Return how far clients without a server are from one model by name; empty for a run with one.
+
+    `spectral_gap` is the mean over rounds, `consensus_distance` that after the last round.
+    """
+    results = run.results
+    if "consensus_distance" not in results or not run.rounds_completed:
+        return {}
+    gap, distance = results["spectral_gap"].mean(), results["consensus_distance"][-1]
+    return {"spectral_gap": float(gap), "consensus_distance": float(distance)}
 
 
 def of_devices(run: Run) -> dict[str, float]:
     """Return what the clients' devices did by name; empty for a run without a virtual clock.
 
-    `utilisation` is the share of their time in which they were at work on what was used or given up;
-    `stale_share` that of updates which start from an older model than they change, `mean_staleness` in steps.
+    `virtual_clock` is the clock after the last step, in seconds; `utilisation` the share of their time in
+    which they were at work on what was used or given up; `stale_share` that of updates which start from an
+    older model than they change, `mean_staleness` in steps.
     """
     results = run.results
     if "virtual_clock" not in results or not run.rounds_completed:
         return {}
-    found = {
-        "utilisation": float(results["device_seconds"].mean(axis=1).sum() / results["virtual_clock"][-1])
-    }
+    clock = float(results["virtual_clock"][-1])
+    busy = float(results["device_seconds"].mean(axis=1).sum())
+    found = {"virtual_clock": clock, "utilisation": busy / clock}
     if "staleness" in results:
         used = results["staleness"][results["staleness"] >= 0]
         found |= {"stale_share": float((used > 0).mean()), "mean_staleness": float(used.mean())}

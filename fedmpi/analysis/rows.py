@@ -31,7 +31,14 @@ COLUMNS = (
 """Columns in file order; `metric` names the run's headline, whose values the scores are, see docs/metrics.md.
 Examples of nodes and edges are counted as graphs are.
 What begins with ``run_`` is of the whole run and stands in each of its rows. Behind stand, in columns of
-their own names, `run_ranks`, `run_joules`, further metrics, means over clients, and `domain_agreement`."""
+their own names, `run_ranks`, figures that not every record has, further metrics, means over clients, and
+`domain_agreement`."""
+
+_WHERE_RECORDED = (
+    *("joules", "virtual_clock", "utilisation", "mean_staleness", "wasted_gflop"),
+    *("spectral_gap", "consensus_distance"),
+)
+"""Figures of a whole run that not every record has; NaN and 0 are left out."""
 
 ALL = "all clients"
 """Client of the one row of a run whose headline is over all clients' held-out examples."""
@@ -130,8 +137,9 @@ def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
         "config_digest": run.config_digest,
         "run_ranks": ranks.pop() if len(ranks) == 1 else "",  # unless they changed on the way
     }
-    if not math.isnan(joules := whole.get("joules", math.nan)):
-        columns["run_joules"] = round(joules, 3)
+    columns |= {
+        f"run_{name}": round(whole[name], 6) for name in _WHERE_RECORDED if whole.get(name, 0.0) > 0.0
+    }
     return columns | ({AGREEMENT: whole[AGREEMENT]} if AGREEMENT in whole else {})
 
 

@@ -49,7 +49,7 @@ def _texts(module: str) -> dict[str, dict[str, str]]:
     """Return the texts below the fields of a module's classes, by qualified name and field."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (KeyError, OSError, TypeError):  # no source: of the interpreter, of an archive, or a module that is gone
+    except (KeyError, OSError, TypeError):  # no source: an archive, the interpreter, a module that is gone
         return {}
     found: dict[str, dict[str, str]] = {}
     _collect(tree, "", found)

@@ -1,7 +1,10 @@
 """What reports and pages say of a run by the virtual clock."""
 
+from pathlib import Path
+
 import pytest
 
+from fedmpi.analysis import rows
 from fedmpi.analysis.columns import run_columns
 from fedmpi.analysis.summary import summarise
 from fedmpi.comm.world import World
@@ -40,6 +43,13 @@ def test_figures_of_devices_by_hand(folders):
     assert reached["virtual_seconds"] == pytest.approx(clock[reached["rounds"] - 1])
     headings = [column.heading for column in run_columns([found], stale.metrics)]
     assert {"in use %", "stale %", "virtual s to target", "MB to target"} <= set(headings)
+
+
+def test_rows_and_the_report_have_the_clock(fedmpi, folders, tmp_path):
+    csv = str(tmp_path / "rows.csv")
+    assert "| virtual s |" in fedmpi("report", str(folders), "--markdown", "--csv", csv).stdout
+    clocks = {float(row["run_virtual_clock"]) for row in rows.read(Path(csv))}
+    assert clocks == {record(folders, case).results["virtual_clock"][-1] for case in ("buffered", "deadline")}
 
 
 def test_a_page_has_virtual_time(fedmpi, folders, tmp_path):

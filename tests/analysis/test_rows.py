@@ -137,7 +137,7 @@ def test_rows_say_on_how_many_ranks_and_with_how_much_energy(tmp_path, make_run,
     assert [row["run_ranks"] for row in rows.client_rows(first)] == [1, 1]
     monkeypatch.setattr(costs, "energy", lambda run: {"joules": 12.3456 if run is first else np.nan})
     joules = [row.get("run_joules") for run in (first, other) for row in rows.client_rows(run)]
-    assert joules == [12.346, 12.346, None, None]
+    assert joules == [12.3456, 12.3456, None, None]
     (attempt,) = other.attempts
     changed = replace(other, attempts=[attempt, replace(attempt, ranks=2)])
     assert {row["run_ranks"] for row in rows.client_rows(changed)} == {""}

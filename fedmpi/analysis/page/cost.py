@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -14,6 +13,7 @@ from fedmpi.analysis.columns import score
 from fedmpi.analysis.page.axes import COLOURS
 from fedmpi.analysis.page.cells import Cell, Line, Setting, by_metric, lines
 from fedmpi.analysis.page.collect import Digest, Float, Holdings
+from fedmpi.analysis.page.fronts import ENERGY, ON_A_FRONT, TIME, TRAFFIC, VIRTUAL, Cost, clocked, front
 from fedmpi.analysis.page.marks import Point, bars, scatter
 from fedmpi.analysis.page.overview import NAMES, of_runs, spent
 from fedmpi.analysis.page.sections import Section, areas_legend, cells_legend, grid, part, table
@@ -21,39 +21,9 @@ from fedmpi.analysis.page.units import JOULES, MEGABYTES, PERCENT, SECONDS, Unit
 from fedmpi.analysis.summary import setting as setting_of
 from fedmpi.metrics import targets
 from fedmpi.store.schema import PHASES, SECURE_STEPS
-from fedmpi.tables.table import NONE, Column, Entry, filled, number, share
+from fedmpi.tables.table import Column, Entry, filled, number, share
 
 _MOST_CLIENTS = 60
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a run spends.
-
-    Attributes
-    ----------
-    name : str
-        In a run's summary.
-    units : sequence of Unit
-        In which people read it.
-    title, meaning : str
-    curve : str
-        In a run's costs by round.
-    """
-
-    name: str
-    units: Sequence[Unit]
-    title: str
-    meaning: str
-    curve: str
-
-
-TRAFFIC = Cost("client_megabytes", MEGABYTES, "traffic", "sent and received by all clients", "megabytes")
-TIME = Cost("total_seconds", SECONDS, "time", "all rounds", "seconds")
-VIRTUAL = Cost("virtual_seconds", SECONDS, "virtual time", "of the clients' devices", "virtual")
-"""Of runs with a virtual clock."""
-ENERGY = Cost("joules", JOULES, "energy", "processors, memory and GPUs of all nodes", "joules")
-"""Of runs with counters."""
 
 
 def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
@@ -65,11 +35,11 @@ def tradeoff(settings: Sequence[Setting], target: float | None) -> Section:
         Value of the headline on validation data; None: what the reference has in the last round.
     """
     several = [each for each in settings if len(each.cells) > 1]
-    pairs = product(several, (TRAFFIC, TIME, *[VIRTUAL] * _clocked(settings)))
+    pairs = product(several, (TRAFFIC, TIME, *[VIRTUAL] * clocked(_cells(settings))))
     charts = [_against(*pair) for pair in pairs if any(c.mean(pair[1].name) > 0 for c in pair[0].cells)]
     parts = [part("tradeoff")(target is None, bool(charts))]
     if charts:
-        parts += [cells_legend([cell for _, cell in lines(several)]), grid(charts, "wide")]
+        parts += [cells_legend(_cells(several)), grid(charts, "wide")]
     for place, alike in enumerate(by_metric(settings)):
         columns = _columns(alike, target)
         parts.append(table("Costs, means over seeds", columns, lines(alike), f"costs-{place}", ""))
@@ -89,24 +59,14 @@ def _against(setting: Setting, cost: Cost) -> Markup:
     return scatter(title, (cost.meaning, metric.label(unit=True)), cost.units, points)
 
 
-def front(cells: Sequence[Cell], cost: Cost) -> list[Cell]:
-    """Return the cells that no other beats: none scores as well for less, or better for as much."""
-    found = [(cell.mean(cost.name), cell.metric.sign * cell.score().mean, cell) for cell in cells]
-    return [
-        cell
-        for spent, gained, cell in found
-        if not math.isnan(spent + gained)
-        and not any(
-            other <= spent and better >= gained and (other, better) != (spent, gained)
-            for other, better, _ in found
-        )
-    ]
+def _cells(settings: Sequence[Setting]) -> list[Cell]:
+    return [cell for each in settings for cell in each.cells]
 
 
 def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[Line]]:
     metric = settings[0].metric
     counted = any("joules" in run.summary for run in _runs(settings))
-    further = [*[VIRTUAL] * _clocked(settings), *[ENERGY] * counted]
+    further = [*[VIRTUAL] * clocked(_cells(settings)), *[ENERGY] * counted]
     return [
         *NAMES,
         Column(f"{metric.label(unit=True)}, last round", lambda line: score(metric, line[1].score())),
@@ -116,7 +76,7 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
         spent("a round", "round_seconds_median", SECONDS, "median over rounds"),
         spent("traffic", "client_megabytes", MEGABYTES, "payload sent and received by all clients"),
         of_runs("model GFLOP", "model_gflop", 0),
-        *filled([Column("on a front", _fronts, "of score against traffic, against time")], lines(settings)),
+        *filled([ON_A_FRONT], lines(settings)),
         Column(
             f"target, val {metric.heading}",
             lambda line: number(metric.scale * _target(line[0], target), metric.digits),
@@ -124,14 +84,6 @@ def _columns(settings: Sequence[Setting], target: float | None) -> list[Column[L
         _to_target(target, None),
         *(_to_target(target, cost) for cost in (TIME, TRAFFIC, *further)),
     ]
-
-
-def _fronts(line: Line) -> str:
-    setting, cell = line
-    if len(setting.cells) == 1:
-        return NONE
-    found = [cost.title for cost in (TRAFFIC, TIME) if cell in front(setting.cells, cost)]
-    return ", ".join(found) or "no"
 
 
 def _target(setting: Setting, given: float | None) -> float:
@@ -257,14 +209,9 @@ def _rates(settings: Sequence[Setting]) -> list[Column[Line]]:
         ),
         spent("traffic of ranks", "collective_megabytes", MEGABYTES, "payload of all ranks' collectives"),
         spent("virtual time", "virtual_seconds", SECONDS, "modelled time of a real federation"),
-        *(_of_devices() if _clocked(settings) else []),
+        *(_of_devices() if clocked(_cells(settings)) else []),
         *([energy] if any("joules" in run.summary for run in _runs(settings)) else []),
     ]  # fmt: skip
-
-
-def _clocked(settings: Sequence[Setting]) -> bool:
-    """Return whether all runs have a virtual clock."""
-    return all(VIRTUAL.curve in run.costs for run in _runs(settings))
 
 
 def _of_devices() -> list[Column[Line]]:

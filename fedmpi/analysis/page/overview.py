@@ -13,6 +13,7 @@ from markupsafe import Markup
 from fedmpi.analysis.columns import score
 from fedmpi.analysis.page.cells import EQUAL, Cell, Line, Setting, by_metric, direction, lines
 from fedmpi.analysis.page.collect import ALONE, Float
+from fedmpi.analysis.page.fronts import ON_A_FRONT
 from fedmpi.analysis.page.sections import Section, leaders, part, table
 from fedmpi.analysis.page.units import Unit, amounts
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
@@ -94,7 +95,7 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
     ]  # fmt: skip
     last, *others = (_headline(metric, rule) for rule in rules(metric))
     listed += [_to_target("rounds", 0, 1), _to_target("seconds", 1, 4)]
-    spare = (*others, *filled(listed, rows), *COSTS)
+    spare = (*others, *filled(listed, rows), *filled(COSTS, rows))
     return [
         *(*NAMES, last, *leads(settings)),
         *(replace(each, spare=each.spare or place) for place, each in enumerate(spare, 5)),
@@ -259,4 +260,6 @@ COSTS = (
     of_runs("model GFLOP", "model_gflop", 0),
     of_runs("client MB", "client_megabytes", 0),
     of_runs("MB up", "client_megabytes_up", 0),
+    of_runs("virtual s", "virtual_clock", 1, "after the last step, of the clients' devices", True),
+    ON_A_FRONT,
 )
