@@ -5,7 +5,7 @@ import pytest
 
 from fedmpi.analysis.discovery import each_run
 from fedmpi.analysis.page.build import Page
-from fedmpi.analysis.page.cost import TIME, front
+from fedmpi.analysis.page.fronts import TIME, front
 from fedmpi.analysis.page.settings import apart, legend, settings, unsplit
 from fedmpi.cli.report import Formats, report
 from fedmpi.errors import BadInput
