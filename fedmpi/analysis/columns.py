@@ -83,8 +83,7 @@ def run_columns(rows: Sequence[Figures], metrics: Iterable[Metric]) -> list[Colu
         del listed[3]
     if any("target" in row for row in rows):
         listed += [_to_target("rounds", "rounds", 0, 1), _to_target("seconds", "s", 1, 5)]
-        clocked = any("utilisation" in row for row in rows)
-        listed += [_to_target("virtual_seconds", "virtual s", 1, 1)] if clocked else []
+        listed += [_to_target("virtual_seconds", "virtual s", 1, 1)] if _clocked(rows) else []
         listed.append(_to_target("client_bytes", "MB", 2, 5, 1e-6))
         if any("joules" in (row["to_target"] or {}) for row in rows):
             listed.append(_to_target("joules", "J", 0, 6))
@@ -150,11 +149,15 @@ def _headlines(known: Mapping[str, Metric], chosen: Sequence[Metric]) -> list[Co
     ]
 
 
+def _clocked(rows: Sequence[Figures]) -> bool:
+    """Return whether any run's virtual seconds are those of its devices."""
+    return any("virtual_clock" in row for row in rows)
+
+
 def _of_devices(rows: Sequence[Figures]) -> list[Column[Figures]]:
     """Return the columns of virtual time, and of what devices did where runs have them."""
-    clocked = any("utilisation" in row for row in rows)
     return [
-        _number("virtual s", "virtual_seconds", 1, 3 if clocked else 19),
+        _number("virtual s", "virtual_seconds", 1, 3 if _clocked(rows) else 19),
         *filled([_percent("in use %", "utilisation"), _percent("stale %", "stale_share")], rows),
         *filled([_number("staleness", "mean_staleness", 1, 7)], rows),
         *filled([_number("wasted GFLOP", "wasted_gflop", 2, 7)], rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -75,24 +75,33 @@ def of_gossip(run: Run) -> dict[str, float]:
 
 
 def of_devices(run: Run) -> dict[str, float]:
-    """Return what the clients' devices did by name; empty for a run without a virtual clock.
+    """Return what the clients' devices did by name; empty for a run without a clock of its devices.
 
-    `virtual_clock` is the clock after the last step, in seconds; `utilisation` the share of their time in
-    which they were at work on what was used or given up; `stale_share` that of updates which start from an
-    older model than they change, `mean_staleness` in steps.
+    `virtual_clock` is that clock after the last step, in seconds: a virtual one, or the real one on which
+    devices are imitated. `utilisation` is the share of their time in which they were at work on what was
+    used or given up; `stale_share` that of updates which start from an older model than they change,
+    `mean_staleness` in steps.
     """
     results = run.results
-    if "virtual_clock" not in results or not run.rounds_completed:
+    if not run.rounds_completed:
         return {}
-    clock = float(results["virtual_clock"][-1])
-    busy = float(results["device_seconds"].mean(axis=1).sum())
-    found = {"virtual_clock": clock, "utilisation": busy / clock}
+    found = {"virtual_clock": float(run.measured("virtual_seconds").sum())} if is_imitated(run) else {}
+    if "virtual_clock" in results:
+        clock = float(results["virtual_clock"][-1])
+        busy = float(results["device_seconds"].mean(axis=1).sum())
+        found = {"virtual_clock": clock, "utilisation": busy / clock}
     if "staleness" in results:
         used = results["staleness"][results["staleness"] >= 0]
         found |= {"stale_share": float((used > 0).mean()), "mean_staleness": float(used.mean())}
     if "wasted_flops" in results:
         found["wasted_gflop"] = float(results["wasted_flops"].sum()) / 1e9
     return found
+
+
+def is_imitated(run: Run) -> bool:
+    """Return whether a run imitates devices on the real clock."""
+    schedule = run.config.get("schedule")
+    return isinstance(schedule, Mapping) and schedule.get("clock") == "real"
 
 
 def by_step(run: Run, unit: str, take: Callable[[Array], float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedmpi.case.schema import Case
 from fedmpi.cli.ending import before_mpi
 from fedmpi.cli.options import Data, PluginFiles
 from fedmpi.cli.plan import Planned, check_places
@@ -17,13 +18,14 @@ from fedmpi.errors import BadInput
 from fedmpi.registry.check import check_stored
 from fedmpi.registry.kinds import load_plugins
 from fedmpi.schedules.recorded import Order
+from fedmpi.store import arrivals
 from fedmpi.store.identical import differences
 from fedmpi.store.lock import refuse_live
-from fedmpi.store.reader import load_run
+from fedmpi.store.reader import Run, load_run
 
 
 def replay(run: Path, options: Data, plugin: PluginFiles = None, out: Path | None = None) -> int:
-    """Compute a run with clock = "real" again, in its order, on any number of ranks, and compare.
+    """Compute a run with clock = "real" again without waiting, in its order, on any ranks, and compare.
 
     Parameters
     ----------
@@ -47,14 +49,23 @@ def replay(run: Path, options: Data, plugin: PluginFiles = None, out: Path | Non
         folder = out or run.with_name(f"{run.name}-replay")
         if folder.exists():
             raise BadInput(f"{folder} exists: remove it, or choose another folder with --out")
-        staleness = np.asarray(record.results["staleness"])
-        seconds = record.measured("virtual_seconds")
-        order = Order(staleness, seconds, np.zeros(0, np.uint64))
+        order = _order(record, checked.case, run)
         plan = [Planned(0, checked, folder, done=False, order=order)]
         source = options.source()
         check_places(plan, source)
         refuse_live(folder)
         return with_session(plan, source, partial(_replay, plan[0], run))
+
+
+def _order(record: Run, case: Case, run: Path) -> Order:
+    """Return the order of a run's updates; the step that diverged is not in its record."""
+    if case.schedule.races and record.status == "diverged":
+        found = arrivals.load(run, case.digest(), len(record.clients), record.rounds_completed + 1)
+        assert found is not None
+        return Order(**found)
+    fresh = np.asarray(record.results["participated"], np.int32) - 1
+    staleness = np.asarray(record.results.get("staleness", fresh))
+    return Order(staleness, record.measured("virtual_seconds"), np.zeros(0, np.uint64))
 
 
 def _replay(item: Planned, run: Path, session: Session) -> int:

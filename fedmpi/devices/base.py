@@ -105,6 +105,11 @@ class Devices:
         return ends[place]
 
 
+def slowness(devices: Devices | None, clients: int) -> Floats:
+    """Return how many times as long as the fastest each client's device computes, float64 [clients]."""
+    return np.ones(clients) if devices is None else devices.speed.max() / devices.speed
+
+
 class DeviceOptions(Options):
     """Base of the options of all kinds of devices."""
 

@@ -145,6 +145,13 @@ class Meter:
         else:
             self._phases = self._no_phases()
 
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Have the times of the present row leave out what is spent inside."""
+        start = self._now()
+        yield
+        self._start += self._now() - start
+
     def start_clock(self) -> None:
         """Let the first round's times start now; its counts hold what was sent before, the initial model."""
         self._start, self._before = self._now() - self._before, np.zeros(4)

@@ -82,6 +82,10 @@ class Schedule:
     devices : Devices or None
     step : Step
         That was begun last.
+    order : Order or None
+        That was recorded, as far as it is known.
+    measured : float or None
+        Seconds of the step, where it is timed.
     """
 
     step: Step
@@ -118,12 +122,13 @@ class Schedule:
         self.devices = devices
         self._given = Federated(clients, case.seed, case.participation, sample, devices, work, among)
         self._steps: Iterator[Step] | None = None
-        self._order: Order | None = None
+        self.order: Order | None = None
+        self.measured: float | None = None
         self._round, self._rounds, self._coming = 0, case.rounds, deque[Step]()
 
     def follow(self, order: Order) -> None:
-        """Take the steps of an order that was recorded."""
-        self._order = order
+        """Take the steps of an order that was recorded, from the next one on."""
+        self.order, self._steps = order, None
 
     def begin(self, round: int) -> Step:
         """Return the step of a round (0-based), the first or the next after the last that was begun.
@@ -131,8 +136,9 @@ class Schedule:
         Its participants hold the models that they start from.
         """
         if self._steps is None:
-            order, given = self._order, self._given
-            self._steps = order.steps(round) if order else self._options.steps(given, round)
+            order = self.order if self._options.stale else None
+            steps = self._options.steps(self._given, round) if order is None else order.steps(round)
+            self._steps = steps
         self._round = round
         self.step = self._coming.popleft() if self._coming else next(self._steps)
         if self._options.stale:
@@ -180,7 +186,7 @@ class Schedule:
         RankFailed
             It is another.
         """
-        known = self._order.digests if self._order is not None else np.zeros(0, np.uint64)
+        known = self.order.digests if self.order is not None else np.zeros(0, np.uint64)
         if model is not None and len(known) and mark(on_host(model)) != known[self._round]:
             raise RankFailed(
                 f"round {self._round + 1}: the model differs from the one that was made on the real clock"
@@ -259,10 +265,10 @@ class Schedule:
         return replace(plan, exponent=plan.exponent + grown * moves)
 
     def seconds(self) -> float | None:
-        """Return the seconds of the step, virtual or real ones of an order; None without a clock."""
-        if self._order is not None:
-            return float(self._order.seconds[self._round])
-        return None if self.devices is None else (self.step.clock - self.step.begin) / NANOSECONDS
+        """Return the seconds of the step, virtual or real ones; None without a clock."""
+        if self.order is not None:
+            return float(self.order.seconds[self._round])
+        return self.measured if self.devices is None else (self.step.clock - self.step.begin) / NANOSECONDS
 
     def rows(self) -> dict[str, npt.NDArray[Any]]:
         """Return the step's values of `fields_of`."""

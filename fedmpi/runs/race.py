@@ -17,19 +17,19 @@ import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.client.deltas import on_host
-from fedmpi.client.federation import Federation
 from fedmpi.client.states import States
 from fedmpi.client.training import TRAINING, Trained
 from fedmpi.comm import reductions
 from fedmpi.comm.board import Board, HandedIn
 from fedmpi.comm.collectives import alone
 from fedmpi.comm.world import World
+from fedmpi.devices.base import slowness
 from fedmpi.exchange.aggregation import Buffers, Plain
 from fedmpi.exchange.group_models import Exchange, RoundPlan
 from fedmpi.exchange.schedule import Schedule, mark
 from fedmpi.programs.hooks import Hooks
 from fedmpi.schedules.base import Step
-from fedmpi.schedules.recorded import Order
+from fedmpi.schedules.recorded import Order, Recorder
 
 Ints = npt.NDArray[np.int64]
 Row = npt.NDArray[np.float32]
@@ -54,42 +54,48 @@ class Race:
 
     Parameters
     ----------
-    case, algorithm, world, federation, states, schedule
+    case, algorithm, world, states, schedule
         Of the run.
     weights : int64 [clients]
         Of the clients in averages.
     train : callable
         Trains hosted clients as participants of a round (0-based).
-    check : callable
-        Raises where the run is asked to stop.
+    stopped : callable
+        Returns whether the run is asked to stop.
+    save : callable
+        Keeps the order so far; called on rank 0, when a checkpoint is due.
     """
 
     case: Case
     algorithm: Hooks
     world: World
-    federation: Federation
     states: States
     schedule: Schedule
     weights: Ints
     train: Train
-    check: Callable[[], None]
+    stopped: Callable[[], bool]
+    save: Callable[[Order], None]
 
-    def run(self, initial: Row | None) -> Order | None:
+    def run(self, initial: Row | None, known: Order) -> Order | None:
         """Return the order on rank 0 (a collective call); clients and server are then as they were.
+
+        It has not ended where the run was asked to stop.
 
         Parameters
         ----------
         initial : float32 [size] or None
-            The first model; on rank 0.
+            The present model; on rank 0.
+        known : Order
+            The steps until then, which made it.
         """
         board = Board(self.world, self.states.size, len(self.weights))
         if initial is not None:
-            board.publish(0, initial, np.zeros(len(self.weights), np.int64))
+            board.publish(len(known), initial, np.zeros(len(self.weights), np.int64))
         self.world.collectives.wait_for_all()
         clients, server = self.states.saved(), self.algorithm.server_state()
         server = {name: values.copy() for name, values in server.items()}
         try:
-            order = self._work(board) if initial is None else self._serve(board, initial)
+            order = self._work(board) if initial is None else self._serve(board, initial, known)
             self.world.collectives.wait_for_all()
         finally:
             self.states.restore(clients)
@@ -103,9 +109,8 @@ class Race:
 
         None begins again before its last update is used. What a slow device has trained is handed in later.
         """
-        devices = self.case.devices.make(self.case.seed, self.federation.num_clients)
-        speed = np.ones(self.federation.num_clients) if devices is None else devices.speed
-        slower = speed.max() / speed
+        clients = len(self.weights)
+        slower = slowness(self.case.devices.make(self.case.seed, clients), clients)
         waiting, made = list(self.states.clients), dict.fromkeys(self.states.clients, 0)
         places, due = {client: place for place, client in enumerate(waiting)}, list[_Due]()
         while waiting and (used := board.used()) is not None:
@@ -133,39 +138,41 @@ class Race:
             heapq.heappush(due, _Due(now + (slower[fresh] - 1.0) * (now - start), fresh, version, sent))
         return None
 
-    def _serve(self, board: Board, initial: Row) -> Order:
+    def _serve(self, board: Board, initial: Row, known: Order) -> Order:
         """Make a model of so many updates after another, in the order in which they come."""
-        num_clients, rounds, size = len(self.weights), self.case.rounds, self.case.schedule.updates
-        collectives, hosts = alone(), np.zeros(num_clients, np.int64)
-        sums = Plain(collectives, hosts, self.case.reduction, self.states.size, Buffers())
-        sizes = self.states.size, self.states.trained
-        exchange = Exchange(collectives, hosts, sums, self.algorithm, *sizes, Buffers())
-        exchange.models, models = {0: initial.copy()}, {0: initial.copy()}
-        staleness = np.full((rounds, num_clients), -1, np.int32)
-        seconds, digests, pending = np.zeros(rounds), np.zeros(rounds, np.uint64), list[HandedIn]()
-        version, start, used = 0, time.perf_counter(), np.zeros(num_clients, np.int64)
-        while version < rounds:
-            self.check()
+        rounds, size, exchange = self.case.rounds, self.case.schedule.updates, self._exchange(initial)
+        recorder, pending, used = Recorder(known), list[HandedIn](), np.zeros(len(self.weights), np.int64)
+        models, finite, saved = {recorder.steps: initial.copy()}, True, time.monotonic()
+        while finite and recorder.steps < rounds and not self.stopped():
             pending += self._taken(board)
             if len(pending) < size:
                 continue
             batch, pending = pending[:size], pending[size:]
-            finite = self._step(version, batch, exchange, models)
-            for each in batch:
-                staleness[version, each.client] = version - each.version
-                used[each.client] += 1
-            models[version + 1] = np.array(exchange.models[0])
-            digests[version] = mark(models[version + 1])
-            now = time.perf_counter()
-            seconds[version], start, version = now - start, now, version + 1
+            finite = self._step(recorder.steps, batch, exchange, models)
+            model = np.array(exchange.models[0])
+            recorder.add({each.client: each.version for each in batch}, mark(model))
+            used[[each.client for each in batch]] += 1
             if not finite:  # the round of the record says whose update it was
                 break
-            board.publish(version, models[version], used)
-            self.world.collectives.note("models", models[version], receiver=None)
+            board.publish(recorder.steps, model, used)
+            self.world.collectives.note("models", model, receiver=None)
             oldest = min([board.oldest(), *(each.version for each in pending)])
-            models = {each: model for each, model in models.items() if each >= oldest or each == version}
+            models = {version: kept for version, kept in models.items() if version >= oldest}
+            models[recorder.steps] = model
+            if time.monotonic() - saved >= self.case.checkpoint_seconds:
+                self.save(recorder.order(ended=False))
+                saved = time.monotonic()
         board.end()
-        return Order(staleness[:version], seconds[:version], digests[:version])
+        return recorder.order(ended=not finite or recorder.steps == rounds)
+
+    def _exchange(self, initial: Row) -> Exchange:
+        """Return what makes models on rank 0 alone, which has all updates."""
+        collectives, hosts = alone(), np.zeros(len(self.weights), np.int64)
+        sums = Plain(collectives, hosts, self.case.reduction, self.states.size, Buffers())
+        sizes = self.states.size, self.states.trained
+        exchange = Exchange(collectives, hosts, sums, self.algorithm, *sizes, Buffers())
+        exchange.models = {0: initial.copy()}
+        return exchange
 
     def _taken(self, board: Board) -> list[HandedIn]:
         """Return the updates that came since, and tell an audit of them."""

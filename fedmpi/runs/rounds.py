@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from fedmpi.client.states import States
 from fedmpi.comm.world import World
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
+from fedmpi.exchange.aggregation import gather_rows
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
 from fedmpi.exchange.group_models import RoundPlan
@@ -38,6 +39,7 @@ from fedmpi.runs.ahead import Ahead
 from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.consensus import Consensus
 from fedmpi.runs.evaluation import Evaluator
+from fedmpi.runs.imitation import Imitation
 from fedmpi.runs.race import Race
 from fedmpi.runs.reporting import Found, Reporter, RoundReport
 from fedmpi.runs.signals import StopRequest
@@ -110,6 +112,9 @@ class Rounds:
         if case.topology.gossips:
             self._consensus = Consensus(world, states, self.meter, self._evaluator)
         self._prepared: Prepared | None = None
+        self._imitation: Imitation | None = None
+        if case.schedule.real and not case.schedule.stale:
+            self._imitation = Imitation(case, world, self.meter, [*self.clients], len(self.names))
 
     def begin(self, saved: Saved | None) -> None:
         """Start all clients from the server's model, or from a checkpoint."""
@@ -165,8 +170,12 @@ class Rounds:
         TooFewLeft
             On every rank, if the case asks for it.
         """
+        if self._imitation is not None:
+            self._imitation.begin()
         found = self._begin_round(round)
         trained = self._train(round, found.working, found.steps)
+        if self._imitation is not None:
+            self._imitation.wait(trained.rows)
         found.trained = self._reported(stop, found.participants, trained)
         plan = self._decide(found, trained.deltas, checkpoint)
         if plan.lost_client >= 0:
@@ -176,9 +185,11 @@ class Rounds:
         self.exchange.regroup(self.group, plan.group)
         self.group = plan.group
         self._average(plan, found.participants, trained.deltas)
-        if self.case.schedule.real:
-            self._schedule.check(self.exchange.models.get(0))
+        if self.case.schedule.races:
+            self._schedule.check(self.exchange.models[0] if 0 in self.clients else None)
         self._tell()
+        if self._imitation is not None:
+            self._schedule.measured = self._imitation.seconds()
         found.notes = self._lost_sums(plan, found.participants)
         if self._counts is not None:
             with self.meter.phase("communicate"):
@@ -223,19 +234,38 @@ class Rounds:
             first = first.joined(other)
         return first
 
-    def race(self, federation: Federation, stop: StopRequest) -> Order | None:
-        """Return on rank 0 the order in which updates arrive by the real clock (a collective call)."""
+    @property
+    def order(self) -> Order | None:
+        """The order of the steps, as far as one was recorded."""
+        return self._schedule.order
+
+    def race(self, known: Order, stop: StopRequest, save: Callable[[Order], None]) -> Order | None:
+        """Return on rank 0 the order in which updates arrive by the real clock (a collective call).
+
+        Parameters
+        ----------
+        known : Order
+            Of the rounds until now.
+        stop : StopRequest
+            Ends it before its last step.
+        save : callable
+            Keeps the order so far; called on rank 0, when a checkpoint is due.
+        """
 
         def train(round: int, clients: Ints) -> training.Trained:
             return self._trained(np.full(len(clients), round), clients)
 
-        place = self.case, self.algorithm, self.world, federation, self.states, self._schedule
-        race = Race(*place, self.weights, train, stop.raise_if_requested)
-        return race.run(on_host(self.exchange.models[0]) if self.world.is_root else None)
+        place = self.case, self.algorithm, self.world, self.states, self._schedule
+        race = Race(*place, self.weights, train, lambda: stop.requested, save)
+        first = {0: self.clients[0].received()} if 0 in self.clients else {}
+        of_all = self.world.collectives, self.states.hosts, np.zeros(1, np.int64)
+        models = gather_rows(*of_all, first, self.states.size)  # rank 0 has none where one rank hosts all
+        return race.run(None if models is None else models[0], known)
 
     def follow(self, order: Order) -> None:
-        """Take steps in an order that was recorded."""
+        """Take steps in an order that was recorded, without waiting."""
         self._schedule.follow(order)
+        self._imitation = None
 
     def _reported(self, stop: StopRequest, participants: Ints, trained: training.Trained) -> Gathered | None:
         """Gather what the clients report of their training on rank 0 (step 3)."""

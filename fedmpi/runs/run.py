@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,13 +38,14 @@ from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.dry_call import try_out
 from fedmpi.runs.facts import contents_of, digests_of, facts_of, notices_of
 from fedmpi.runs.first_answers import check_start
+from fedmpi.runs.real_clock import go_on, known_order
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.run_folder import Opening, RunFolder
 from fedmpi.runs.signals import StopRequest
 from fedmpi.runs.watchdog import Watchdog
 from fedmpi.schedules.recorded import Order
-from fedmpi.store import arrivals, runfile
+from fedmpi.store import runfile
 from fedmpi.store.schema import PREPARATION_SECONDS
 from fedmpi.store.transcript import Transcript
 
@@ -168,8 +169,10 @@ def _run(
         run_folder.finish("complete")
         return
     begun = _begin(rounds, federation, saved, stop, note)
-    if case.schedule.real:
-        rounds.follow(_order(job, rounds, federation, stop, note))
+    if job.order is not None:
+        rounds.follow(job.order)
+    elif case.schedule.races:
+        rounds.follow(known_order(case, job.folder, world, federation.num_clients, opening.recorded))
     known = {**begun, "energy": energy.describe(), "datasets": digests}
     facts = facts_of(case, world, federation, states, hooks, table) | known
     metrics = federation.task.metrics
@@ -181,7 +184,7 @@ def _run(
         for line in notices_of(case, job.source, world, table, facts, opening.notice):
             note(line)
     with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges says so itself
-        _loop(rounds, run_folder, stop, observer, opening.first_round)
+        _loop(rounds, run_folder, stop, observer, note, opening.first_round)
 
 
 def _unheard(text: str) -> None:
@@ -239,32 +242,6 @@ def _begin(
     return facts
 
 
-def _order(job: Job, rounds: Rounds, federation: Federation, stop: StopRequest, note: Note) -> Order:
-    """Return in which order the clients' updates are used: as it was recorded, or as it comes about now."""
-
-    def known() -> Order | None:
-        found = arrivals.load(job.folder, federation.num_clients)
-        order = job.order or (None if found is None else Order(**found))
-        if order is None and rounds.world.size < 2:
-            raise BadInput(
-                'schedule.clock = "real" needs a rank beside the server: mpiexec -n 2 fedmpi run ...'
-            )
-        return order
-
-    def kept(order: Order | None) -> Order:
-        assert order is not None  # on rank 0
-        arrivals.save(job.folder, asdict(order))
-        note(f"{len(order.seconds)} steps took {order.seconds.sum():.1f} s; now their scores")
-        return order
-
-    order = rounds.world.agree(known)
-    if order is None:
-        note("the clients train by the real clock")
-        came = rounds.race(federation, stop)
-        order = rounds.world.agree(partial(kept, came))
-    return order
-
-
 def _test_buffers(case: Case, world: World, states: States, note: Note) -> None:
     """Test MPI on device memory, where the case uses it."""
     if case.reduction.buffers != "host":
@@ -304,12 +281,18 @@ def _federation(job: Job) -> tuple[Federation, PartitionTable]:
 
 
 def _loop(
-    rounds: Rounds, run_folder: RunFolder, stop: StopRequest, observer: Observer, first_round: int
+    rounds: Rounds,
+    run_folder: RunFolder,
+    stop: StopRequest,
+    observer: Observer,
+    note: Note,
+    first_round: int,
 ) -> None:
     """Run the rounds that are left, recording each; write checkpoints when they are due."""
     case, saved = rounds.case, time.monotonic()
     rounds.meter.start_clock()
     for number in range(first_round, case.rounds):
+        go_on(rounds, number, run_folder, stop, note)
         last = number + 1 == case.rounds and case.checkpoints == "kept"
         due = time.monotonic() - saved >= case.checkpoint_seconds or last
         try:

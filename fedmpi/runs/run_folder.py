@@ -23,7 +23,8 @@ from fedmpi.runs.facts import Contents
 from fedmpi.runs.fitting import refuse_unfit_server, refuse_unfit_states
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
-from fedmpi.store import disk, embeddings, events, lock, runfile
+from fedmpi.schedules.recorded import Order
+from fedmpi.store import arrivals, disk, embeddings, events, lock, runfile
 from fedmpi.store.checkpoint import Meta, Unfit
 from fedmpi.store.lock import FolderLock
 from fedmpi.store.provenance import collect
@@ -275,6 +276,12 @@ class RunFolder:
             self._world.fail(error)
         finally:
             self._where.writing = False
+
+    def save_order(self, order: Order) -> None:
+        """Save the order of the steps of a run by the real clock, as far as it is known; on rank 0."""
+        assert self._held is not None
+        with self._held.writing():
+            arrivals.save(self._folder, vars(order), self._case.digest())
 
     def finish(self, status: str, reason: str = "") -> None:
         """Record how the run ended."""

@@ -9,17 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.schedules.base import Federated, Floats, Ints, ScheduleOptions, Step, count_of
+from fedmpi.schedules.base import ClockOptions, Federated, Floats, Ints, Step, count_of
 from fedmpi.seeds import Purpose, key, words
 
 
-class _Stale(ScheduleOptions):
+class _Stale(ClockOptions):
     """Settings of both."""
 
     stale: ClassVar[bool] = True
-    clock: Literal["virtual", "real"] = "virtual"
-    """Whether devices say who is through when, or ranks do: with "real" each trains a client, hands in its
-    update, and waits for nobody."""
     staleness: Literal["constant", "polynomial", "hinge"] = "polynomial"
     """What an update that is tau steps old counts: 1; (1 + tau)^-exponent; or 1 up to tau = `start`, and then
     1 / (slope (tau - start) + 1)."""
@@ -29,11 +26,6 @@ class _Stale(ScheduleOptions):
     """Of "hinge"."""
     slope: float = Field(10.0, ge=0, le=1e6)
     """Of "hinge"."""
-
-    @property
-    def real(self) -> bool:
-        """See `ScheduleOptions`."""
-        return self.clock == "real"
 
     def _decayed(self, staleness: Ints) -> Floats:
         """Return what is left of updates' weights, float64 [k]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -118,8 +118,13 @@ class ScheduleOptions(Options):
 
     @property
     def real(self) -> bool:
-        """Whether the order comes about on the real clock."""
+        """Whether seconds are those of the real clock, on which devices are imitated."""
         return False
+
+    @property
+    def races(self) -> bool:
+        """Whether the order of the updates comes about on the real clock: ranks train and wait for nobody."""
+        return self.real and self.stale
 
     @property
     def updates(self) -> int:
@@ -144,6 +149,19 @@ class ScheduleOptions(Options):
         staleness : int64 [k]
         """
         return fresh, divisor
+
+
+class ClockOptions(ScheduleOptions):
+    """Base of the options of schedules that know two clocks."""
+
+    clock: Literal["virtual", "real"] = "virtual"
+    """Whether devices take the seconds of a model, or measured ones, where slow devices are imitated by
+    waiting. With "real" a buffer takes updates as ranks hand them in, and no rank waits for another."""
+
+    @property
+    def real(self) -> bool:
+        """See `ScheduleOptions`."""
+        return self.clock == "real"
 
 
 def finished(given: Federated, clients: Ints, begin: int) -> Ints:

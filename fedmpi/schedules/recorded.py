@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +24,18 @@ class Order:
         Of each step.
     digests : uint64 [steps]
         Of the models that the server made; empty: not known.
+    ended : bool
+        Whether no step comes behind these.
     """
 
     staleness: npt.NDArray[np.integer]
     seconds: npt.NDArray[np.float64]
     digests: npt.NDArray[np.uint64]
+    ended: bool = True
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return len(self.staleness)
 
     def steps(self, first: int) -> Iterator[Step]:
         """Yield the steps from the first (0-based) on."""
@@ -43,3 +51,41 @@ class Order:
         later = self.staleness[number + 1 :]
         ahead = np.arange(1, len(later) + 1)[:, None]
         return np.flatnonzero((later == ahead).any(axis=0))
+
+
+class Recorder:
+    """Takes down the steps of a run by the real clock as they are made, behind those that are known."""
+
+    def __init__(self, known: Order) -> None:
+        self._clients = known.staleness.shape[1]
+        self._staleness, self._seconds = list(known.staleness), known.seconds.tolist()
+        self._digests = known.digests.tolist()
+        self._start = time.perf_counter()
+
+    @property
+    def steps(self) -> int:
+        """How many there are: the number of the present model."""
+        return len(self._staleness)
+
+    def add(self, versions: Mapping[int, int], digest: np.uint64) -> None:
+        """Add the step that was made now.
+
+        Parameters
+        ----------
+        versions : mapping of int to int
+            Model from which the update of each client that was used starts.
+        digest : uint64
+            Of the new model.
+        """
+        row, now = np.full(self._clients, -1, np.int32), time.perf_counter()
+        for client, version in versions.items():
+            row[client] = self.steps - version
+        self._staleness.append(row)
+        self._seconds.append(now - self._start)
+        self._digests.append(int(digest))
+        self._start = now
+
+    def order(self, *, ended: bool) -> Order:
+        """Return the order so far."""
+        staleness = np.reshape(np.array(self._staleness, np.int32), (self.steps, self._clients))
+        return Order(staleness, np.array(self._seconds), np.array(self._digests, np.uint64), ended)

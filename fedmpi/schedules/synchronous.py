@@ -10,10 +10,19 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.schedules.base import Federated, Floats, Ints, ScheduleOptions, Step, count_of, finished
+from fedmpi.schedules.base import (
+    ClockOptions,
+    Federated,
+    Floats,
+    Ints,
+    ScheduleOptions,
+    Step,
+    count_of,
+    finished,
+)
 
 
-class SynchronousOptions(ScheduleOptions):
+class SynchronousOptions(ClockOptions):
     """A step uses the updates of all participants of the round."""
 
     name: Literal["synchronous"] = "synchronous"

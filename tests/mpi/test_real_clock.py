@@ -1,15 +1,20 @@
 """Runs by the real clock: nobody waits for another, and a replay comes to the same bits."""
 
+import os
+import signal
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fedmpi.store.arrivals import NAME
-from fedmpi.store.identical import differences
+from fedmpi.analysis.columns import run_columns
+from fedmpi.analysis.summary import summarise
+from fedmpi.errors import BadInput
+from fedmpi.store.arrivals import NAME, load
+from fedmpi.store.identical import differences, results_digest
 from fedmpi.store.reader import load_run
-from tests.mpi.launcher import end, find
+from tests.mpi.launcher import find
 from tests.mpi.session import SUITE
 from tests.started import sets
 
@@ -53,23 +58,70 @@ def test_a_replay_is_the_run(mpi, settings, ranks, tmp_path):
     assert np.array_equal(load_run(tmp_path / "again").measured("virtual_seconds"), seconds)
 
 
-def test_a_run_that_is_killed_goes_on_in_its_order(tmp_path):
-    arguments = "-m", "fedmpi", "run", SUITE, *sets(*BUFFERED, "rounds=60", "checkpoint_seconds=0.0")
-    process = find("mpich").start(3, *arguments, "--out", "runs", cwd=tmp_path)
-    log = tmp_path / "runs"
-    while process.poll() is None and not list(log.rglob(NAME)):
-        time.sleep(0.01)
-    time.sleep(0.5)
-    end(process)
-    process.wait()
-    (folder,) = log.iterdir()
+def steps(folder):
+    """Return how many steps of the order are kept, and whether it has ended."""
+    if not (folder / NAME).exists():
+        return 0, False
+    with np.load(folder / NAME) as order:
+        return len(order["staleness"]), bool(order["ended"])
+
+
+def struck(number, ranks, arguments, cwd, moment):
+    """Start a command, send it a signal at a moment, and return its exit code."""
+    process = find("mpich").start(ranks, "-m", "fedmpi", *arguments, cwd=cwd)
+    while process.poll() is None and not moment():
+        time.sleep(0.005)
+    os.killpg(process.pid, number)
+    process.communicate()
+    return process.returncode
+
+
+def test_a_run_that_is_killed_goes_on_with_the_steps_that_it_has(tmp_path):
+    name, longer = tmp_path / "runs", sets(*BUFFERED, "rounds=50", "checkpoint_seconds=0.0")
+    arguments, folders = ("run", SUITE, *longer, "--out", name), lambda: list(name.glob("*"))
+    struck(signal.SIGKILL, 3, arguments, tmp_path, lambda: folders() and steps(folders()[0])[0] > 4)
+    (folder,) = folders()
+    resumed, known = ("run", folder, "--resume"), [steps(folder)]
+    for number, ranks in ((signal.SIGKILL, 2), (signal.SIGTERM, 3)):
+        code = struck(number, ranks, resumed, tmp_path, lambda: steps(folder)[0] > known[-1][0] + 4)
+        known.append(steps(folder))
+    assert (code, load_run(folder).status) == (75, "interrupted")
+    assert 4 < known[0][0] < known[1][0] < known[2][0] < 50
+    assert not any(ended for _, ended in known)
+    struck(signal.SIGKILL, 3, resumed, tmp_path, lambda: steps(folder)[1])
     order = (folder / NAME).read_bytes()
-    assert load_run(folder).rounds_completed < 60
-    launched("mpich", 2, "run", folder, "--resume", cwd=tmp_path)
-    assert load_run(folder).rounds_completed == 60
+    assert load_run(folder).rounds_completed < 50
+    launched("mpich", 1, *resumed, cwd=tmp_path)
+    assert load_run(folder).rounds_completed == 50
     assert (folder / NAME).read_bytes() == order
     launched("mpich", 1, "replay", folder, "--out", "again", cwd=tmp_path)
     assert differences(folder, tmp_path / "again") == []
+    (folder / NAME).write_bytes(order[:-100])
+    with pytest.raises(BadInput, match=f"{NAME} is damaged: remove the run's folder and run the case again"):
+        load(folder, load_run(folder).config_digest, 5)
+    (folder / NAME).write_bytes(order)
+    with pytest.raises(BadInput, match=f"{NAME} is another run's: remove"):
+        load(folder, "0" * 64, 5)
+
+
+def test_synchronous_rounds_wait_for_slow_devices_and_compute_the_same(tmp_path):
+    settings = "case=fedprox", "rounds=3"
+    slow = ("schedule.clock=real", "devices=file", "devices.columns={speed=[5.0,1.0,20.0,20.0,20.0]}")
+    run = load_run(folder := started("mpich", 3, (*settings, *slow), tmp_path))
+    seconds, clients = run.measured("virtual_seconds"), run.measured("client_wall_seconds")
+    assert (seconds > (clients * [4, 20, 1, 1, 1]).max(axis=1)).all()
+    assert (run.measured("cpu_seconds").max(axis=1) < seconds / 2).all()
+    found = summarise(run, 0.01)
+    assert found["to_target"]["virtual_seconds"] == seconds[0]
+    assert "virtual s to target" in [column.heading for column in run_columns([found], run.metrics)]
+    launched("mpich", 1, "run", SUITE, *sets(*settings), "--out", "plain", cwd=tmp_path)
+    (plain,) = (tmp_path / "plain").iterdir()
+    assert results_digest(load_run(plain)) == results_digest(run)
+    output = launched("mpich", 2, "replay", folder, "--out", "again", cwd=tmp_path)
+    assert output.splitlines()[-1] == f"again is identical to {folder}"
+    again = load_run(tmp_path / "again")
+    assert np.array_equal(again.measured("virtual_seconds"), seconds)
+    assert (again.measured("round_seconds") < seconds).all()
 
 
 def test_nobody_waits_for_slow_devices(tmp_path):

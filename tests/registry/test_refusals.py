@@ -81,6 +81,9 @@ schedule = { name = "buffered", size = 3, clock = "real" }; algorithm = "q-fedav
     -> case.schedule.clock: q-fedavg has a server that does more than average ... use "virtual"
 schedule = { name = "buffered", size = 3, clock = "real" }; server = "shared" -> case.server: ... use "dedicated"
 schedule = { name = "buffered", size = 3, clock = "real" }; compression = "top-k" -> case.compression: ... "none"
+schedule = { name = "synchronous", clock = "real" }; reduction = "secagg"; record = "protocol"
+    -> case.record: "protocol" keeps no seconds of single clients ... use "full"
+schedule = { name = "deadline", clock = "real" } -> case.schedule.clock: unknown key; synchronous, ... have it
 devices = { name = "equal", speed = 0 } -> case.devices.speed: input should be greater than 0
 devices = { name = "file", path = "no.csv" } -> case.devices: path: no.csv cannot be read
 topology = "rng" -> case.topology: there is no "rng"; did you mean "ring"?

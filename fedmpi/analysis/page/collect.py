@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import without
-from fedmpi.analysis.costs import by_name, by_round, by_step, joules_by_phase
+from fedmpi.analysis.costs import by_name, by_round, by_step, is_imitated, joules_by_phase
 from fedmpi.analysis.summary import summarise
 from fedmpi.metrics import clients
 from fedmpi.store.identical import rounds_digest
@@ -139,6 +139,7 @@ def _costs(run: Run) -> dict[str, Float]:
     spent = by_round(run)
     joules = np.full(run.rounds_completed, np.nan) if spent.joules is None else spent.joules
     clock = {"virtual": run.results["virtual_clock"]} if "virtual_clock" in run.results else {}
+    clock |= {"virtual": np.cumsum(spent.virtual_seconds)} if is_imitated(run) else {}
     return {
         **clock,
         "seconds": np.cumsum(spent.seconds),

@@ -233,8 +233,8 @@ RULES = (
     ),
     Rule(
         "schedule.clock",
-        "the real clock",
-        lambda case: case.schedule.real,
+        "updates by the real clock",
+        lambda case: case.schedule.races,
         _each(
             ("decide", "weights", "reports", "prepare"),
             "{name} has a server that does more than average, and by the real clock it only does that: use "

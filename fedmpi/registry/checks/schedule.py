@@ -27,8 +27,11 @@ def misfits(case: Case) -> Misfits:
         yield "schedule", f'{text}: use "synchronous"'
     if case.schedule.stale:
         yield from _stale(case, kind)
-    if case.schedule.real:
-        yield from _real(case)
+    if case.schedule.races:
+        yield from _races(case)
+    if case.schedule.real and case.record == "protocol":
+        text = '"protocol" keeps no seconds of single clients, and the real clock imitates their devices'
+        yield "record", f'{text}: use "full"'
     clients = case.partition.num_clients(num_datasets(case.dataset))
     if reason := case.schedule.misfit(clients, case.participation):
         yield "schedule", f'"{case.schedule.name}": {reason}'
@@ -57,8 +60,8 @@ def _stale(case: Case, kind: str) -> Misfits:
         yield "compression", f'{text}: use schedule = {{ name = "buffered", size = 1 }}'
 
 
-def _real(case: Case) -> Misfits:
-    """Yield what runs by the real clock cannot have: rank 0 only adds updates, and all ranks are at work."""
+def _races(case: Case) -> Misfits:
+    """Yield what cannot be where nobody waits: rank 0 only adds updates, and all ranks are at work."""
     if case.participation < 1:
         text = 'with schedule.clock = "real" as many clients are at work as ranks'
         yield "participation", f"{text}: use 1"
