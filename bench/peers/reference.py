@@ -13,6 +13,9 @@ import argparse
 import statistics
 import time
 from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,11 +27,12 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GINConv, global_add_pool
 from torch_geometric.utils import one_hot
 
-from fedmpi.datasets.features import feature_width
-from fedmpi.datasets.options import DatasetOptions
-from fedmpi.datasets.raw import RawGraphs
-from fedmpi.graphs.packed import dense
-from fedmpi.partition.partition import ClientSplit, Partition
+if TYPE_CHECKING:  # the network serves in environments without fedmpi, too
+    from fedmpi.datasets.raw import RawGraphs
+    from fedmpi.partition.partition import Partition
+
+Splits = tuple[list[Data], list[Data], list[Data]]
+"""A client's graphs: to train on, for validation, for the test."""
 
 HIDDEN = 64
 LAYERS = 3
@@ -169,6 +173,9 @@ def node_features(raw: RawGraphs) -> Tensor:
 
     Attributes of atoms where it has names for them, else one-hot node labels, else one-hot degrees.
     """
+    from fedmpi.datasets.features import feature_width
+    from fedmpi.graphs.packed import dense
+
     if raw.attribute_names and raw.node_attributes is not None:
         return torch.from_numpy(np.array(dense(raw.node_attributes)))
     if raw.node_labels is None:
@@ -195,25 +202,55 @@ def data_list(raw: RawGraphs) -> list[Data]:
     return graphs
 
 
+def splits_of(raws: Sequence[RawGraphs], partition: Partition) -> list[Splits]:
+    """Return the graphs of each client of a partition."""
+    graphs = [data_list(raw) for raw in raws]
+    return [
+        tuple([graphs[split.dataset][int(n)] for n in part] for part in (split.train, split.val, split.test))
+        for split in partition.clients
+    ]
+
+
+def save_splits(path: Path, clients: Sequence[Splits], classes: int) -> None:
+    """Write the clients' graphs and the number of classes to a file of NumPy arrays."""
+    graphs = [graph for client in clients for part in client for graph in part]
+    np.savez(
+        path,
+        x=torch.cat([graph.x for graph in graphs]),
+        edge_index=torch.cat([graph.edge_index for graph in graphs], dim=1),
+        y=torch.cat([graph.y for graph in graphs]),
+        nodes=[graph.num_nodes for graph in graphs],
+        edges=[graph.num_edges for graph in graphs],
+        sizes=[[len(part) for part in client] for client in clients],
+        classes=classes,
+    )
+
+
+def load_splits(path: Path) -> tuple[list[Splits], int]:
+    """Return what `save_splits` wrote."""
+    with np.load(path, allow_pickle=False) as stored:
+        nodes, edges = stored["nodes"].tolist(), stored["edges"].tolist()
+        x, y = torch.from_numpy(stored["x"]).split(nodes), torch.from_numpy(stored["y"]).split(1)
+        edge_index = torch.from_numpy(stored["edge_index"]).split(edges, dim=1)
+        sizes, classes = stored["sizes"].tolist(), int(stored["classes"])
+    graphs = (Data(x=a, edge_index=b, y=c) for a, b, c in zip(x, edge_index, y, strict=True))
+    return [tuple(list(islice(graphs, size)) for size in client) for client in sizes], classes
+
+
 def federation(
     raws: Sequence[RawGraphs], partition: Partition, seed: int, device: torch.device | str = "cpu"
 ) -> FedAvg:
     """Return FedAvg over the clients of a partition, models and order of batches drawn from `seed`."""
     torch.manual_seed(seed)
-    graphs = [data_list(raw) for raw in raws]
-
-    def client(split: ClientSplit) -> Client:
-        held = graphs[split.dataset]
-        train, val, test = ([held[int(n)] for n in part] for part in (split.train, split.val, split.test))
-        return Client(train, val, test, raws[split.dataset].num_classes, device)
-
-    clients = [client(split) for split in partition.clients]
-    return FedAvg(clients, GIN(graphs[0][0].num_features, raws[0].num_classes).to(device))
+    held = list(zip(partition.clients, splits_of(raws, partition), strict=True))
+    clients = [Client(*graphs, raws[split.dataset].num_classes, device) for split, graphs in held]
+    return FedAvg(clients, GIN(held[0][1][0][0].num_features, raws[0].num_classes).to(device))
 
 
 def main() -> None:
     """Run rounds on a dataset and print their times and the accuracy after the last download."""
     from fedmpi.datasets.loading import load_all
+    from fedmpi.datasets.options import DatasetOptions
     from fedmpi.datasets.source import DataSource
     from fedmpi.partition.options import Chunks, PerDataset
     from fedmpi.partition.partition import make

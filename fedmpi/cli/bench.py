@@ -17,12 +17,14 @@ from fedmpi.errors import BadInput
 from fedmpi.store.provenance import checkout_state
 
 if TYPE_CHECKING:
+    from fedmpi.benchmarks.samples import Report
     from fedmpi.comm.world import World
     from fedmpi.registry.check import Checked
 
 _SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
 """Those of GCFL's five repetitions, in their order, and more."""
 _SUMS = "fixed32,secagg,secagg+,lightsecagg"
+_ASYNCHRONOUS = "peers/asynchronous"
 _MOST_FLOATS = 100_000_000
 """Beyond it a rank holds gigabytes of copies."""
 _RANKS_PER_CORE = 32
@@ -154,6 +156,7 @@ def peers(
     accuracy: bool = False,
     rounds: Annotated[int, typer.Option(min=1)] = 50,
     seeds: Annotated[int, typer.Option(min=2, max=len(_SEEDS))] = 5,
+    peer: Annotated[Path | None, typer.Option(metavar="PYTHON")] = None,
     as_json: Json = False,
 ) -> int:
     """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies.
@@ -161,13 +164,16 @@ def peers(
     Parameters
     ----------
     settings
-        Of proteins, nci1, molecules, coauthor-cs, ciao; default all, with --accuracy proteins.
+        Of proteins, nci1, molecules, coauthor-cs, ciao; default these, with --accuracy proteins. With --peer
+        of asynchronous, buffered.
     accuracy
         Compare accuracies over seeds instead of times.
     rounds
         With --accuracy: rounds.
     seeds
         With --accuracy: seeds.
+    peer
+        A Python that has APPFL: its asynchronous runs are the peer's.
 
     Examples
     --------
@@ -178,7 +184,10 @@ def peers(
     refuse_beside(context, why, {str(each.name) for each in context.command.params} - others)
     default = "proteins" if accuracy else "proteins,nci1,molecules,coauthor-cs,ciao"
     chosen = _peer_cases(default if settings is None else settings)
+    _check_peer(chosen, peer, accuracy)
     show = measuring("peers")
+    if peer is not None:
+        return show(_asynchronous(chosen, data, peer, turns), as_json)
     from fedmpi.benchmarks.peers import compare_accuracies, compare_times
 
     given = chosen, data.source(), _world()
@@ -193,9 +202,37 @@ def _peer_cases(settings: str) -> list[Checked]:
     from fedmpi.config.suite import read
     from fedmpi.registry.check import check_suite
 
-    suites = [read(locations.find(name)) for name in ("peers/fedavg", "peers/networks")]
+    suites = [read(locations.find(name)) for name in ("peers/fedavg", "peers/networks", _ASYNCHRONOUS)]
     known = {each.case.name: each for suite in suites for each in check_suite(suite)}
     return [known[name] for name in names_of(settings, known, "--settings")]
+
+
+def _check_peer(chosen: list[Checked], peer: Path | None, accuracy: bool) -> None:
+    """Refuse cases of one peer beside those of the other, and what the other cannot."""
+    real = [each.case.name for each in chosen if each.case.schedule.real]
+    if peer is None and real:
+        raise BadInput(f"{real[0]} needs --peer PYTHON, one that has APPFL (bench/peers/README.md)")
+    if peer is not None and (accuracy or len(real) < len(chosen)):
+        raise BadInput("--peer: use it with --settings asynchronous or buffered, without --accuracy")
+
+
+def _asynchronous(chosen: list[Checked], data: Data, peer: Path, turns: Pairs) -> Report:
+    """Return what asynchronous runs take here and in APPFL."""
+    from fedmpi.benchmarks.asynchronous import compare
+    from fedmpi.benchmarks.whole_runs import command_of
+
+    offline = bool(data.offline)
+    commands = [
+        command_of(
+            _ASYNCHRONOUS,
+            [f"setting={each.case.name}"],
+            mirror=data.mirror,
+            data=data.data,
+            offline=offline,
+        )
+        for each in chosen
+    ]
+    return compare(list(zip(chosen, commands, strict=True)), data.source(), peer, turns, told)
 
 
 def ranks(

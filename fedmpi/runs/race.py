@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from fedmpi.case.schema import Case
 from fedmpi.client.deltas import on_host
 from fedmpi.client.states import States
 from fedmpi.client.training import TRAINING, Trained
+from fedmpi.clock import Stopwatch
 from fedmpi.comm import reductions
 from fedmpi.comm.board import Board, HandedIn
 from fedmpi.comm.collectives import alone
@@ -92,7 +93,7 @@ class Race:
         if initial is not None:
             board.publish(len(known), initial, np.zeros(len(self.weights), np.int64))
         self.world.collectives.wait_for_all()
-        clients, server = self.states.saved(), self.algorithm.server_state()
+        watch, clients, server = Stopwatch(), self.states.saved(), self.algorithm.server_state()
         server = {name: values.copy() for name, values in server.items()}
         try:
             order = self._work(board) if initial is None else self._serve(board, initial, known)
@@ -100,9 +101,11 @@ class Race:
         finally:
             self.states.restore(clients)
         board.close()
-        if self.world.is_root:
-            self.algorithm.restore(server)
-        return order
+        spent = self.world.collectives.gatherv(np.array([watch.cpu]), [1] * self.world.size)
+        if spent is None or order is None:
+            return None
+        self.algorithm.restore(server)
+        return replace(order, cpu_seconds=order.cpu_seconds + float(np.sum(spent)))
 
     def _work(self, board: Board) -> Order | None:
         """Train hosted clients in turn, each from the newest model, until rank 0 ends it.

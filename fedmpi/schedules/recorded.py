@@ -26,12 +26,15 @@ class Order:
         Of the models that the server made; empty: not known.
     ended : bool
         Whether no step comes behind these.
+    cpu_seconds : float
+        Of all ranks, while clients trained.
     """
 
     staleness: npt.NDArray[np.integer]
     seconds: npt.NDArray[np.float64]
     digests: npt.NDArray[np.uint64]
     ended: bool = True
+    cpu_seconds: float = 0.0
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -59,7 +62,7 @@ class Recorder:
     def __init__(self, known: Order) -> None:
         self._clients = known.staleness.shape[1]
         self._staleness, self._seconds = list(known.staleness), known.seconds.tolist()
-        self._digests = known.digests.tolist()
+        self._digests, self._cpu_seconds = known.digests.tolist(), known.cpu_seconds
         self._start = time.perf_counter()
 
     @property
@@ -88,4 +91,5 @@ class Recorder:
     def order(self, *, ended: bool) -> Order:
         """Return the order so far."""
         staleness = np.reshape(np.array(self._staleness, np.int32), (self.steps, self._clients))
-        return Order(staleness, np.array(self._seconds), np.array(self._digests, np.uint64), ended)
+        digests = np.array(self._digests, np.uint64)
+        return Order(staleness, np.array(self._seconds), digests, ended, self._cpu_seconds)

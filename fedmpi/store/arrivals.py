@@ -13,7 +13,8 @@ from fedmpi.errors import BadInput
 from fedmpi.store import disk
 
 NAME = "arrivals.npz"
-_SHAPES = {"staleness": ("i4", 2), "seconds": ("f8", 1), "digests": ("u8", 1), "ended": ("?", 0)}
+_STEPS = {"staleness": ("i4", 2), "seconds": ("f8", 1), "digests": ("u8", 1)}
+_SHAPES = {**_STEPS, "ended": ("?", 0), "cpu_seconds": ("f8", 0)}
 _ADVICE = "remove the run's folder and run the case again"
 
 
@@ -70,7 +71,7 @@ def load(folder: Path, case: str, clients: int, least: int = 0) -> dict[str, Any
     for name, (dtype, axes) in _SHAPES.items():
         if found[name].dtype != np.dtype(dtype) or found[name].ndim != axes:
             raise BadInput(f"{path} is damaged: {_ADVICE}")
-    steps = {len(found[name]) for name in ("staleness", "seconds", "digests")}
+    steps = {len(found[name]) for name in _STEPS}
     if owner != case or len(steps) != 1 or found["staleness"].shape[1] != clients or min(steps) < least:
         raise BadInput(f"{path} is another run's: {_ADVICE}")
-    return found | {"ended": bool(found["ended"])}
+    return found | {name: found[name].item() for name in ("ended", "cpu_seconds")}

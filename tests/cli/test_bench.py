@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -151,6 +152,18 @@ def test_peers_accuracy(fedmpi, real_data):
     assert "proteins, 2 seeds: last round peer" in done.stdout
 
 
+if "FEDMPI_APPFL" in os.environ:  # a Python with APPFL, which is no dependency: bench/peers/README.md
+
+    def test_appfl_learns_beside_us(fedmpi, real_data):
+        options = ["--settings", "asynchronous,buffered", "--repetitions", "2", "--warmup", "0", "--json"]
+        report = as_json(fedmpi("bench", "peers", *options, "--peer", os.environ["FEDMPI_APPFL"]))
+        programs = [each["program"] for each in report["measurements"]]
+        assert programs == ["peer", "fedmpi", "peer / fedmpi"] * 2
+        for found in report["results"].values():
+            assert found["update_ratio"]["median"] > 1
+            assert all(score > 0.5 for score in found["test_accuracy"].values())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -158,6 +171,12 @@ def test_peers_accuracy(fedmpi, real_data):
         (["peers", "--settings", "protein"], 'did you mean "proteins"?'),
         (["peers", "--rounds", "5"], "without --accuracy times are compared: leave --rounds out"),
         (["peers", "--accuracy", "--warmup", "0"], "--accuracy takes no times: leave --warmup out"),
+        (["peers", "--settings", "asynchronous"], "asynchronous needs --peer PYTHON, one that has APPFL"),
+        (["peers", "--peer", sys.executable], "--peer: use it with --settings asynchronous or buffered"),
+        (
+            ["peers", "--settings", "buffered", "--peer", sys.executable],
+            f"--peer {sys.executable}: name a Python that has APPFL",
+        ),
         (["record", "--out", "missing"], "choose another --out"),
         (["data", "synthetic", "--mirror", "."], "dataset synthetic has no files"),
         (["train", "--repetitions", "0"], "see fedmpi bench train --help"),
