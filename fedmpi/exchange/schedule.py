@@ -116,11 +116,12 @@ class Schedule:
             work = work_among(np.arange(clients))
             among = work_among if case.topology.gossips and case.participation < 1 else None
 
-        def sample(round: int, share: float) -> Ints:
-            return algorithm.participants(case.seed, round, clients, share)
+        def sample(round: int, num_clients: int, share: float) -> Ints:
+            return algorithm.participants(case.seed, round, num_clients, share)
 
         self.devices = devices
-        self._given = Federated(clients, case.seed, case.participation, sample, devices, work, among)
+        place = case.participation, sample, devices, work, among, case.rounds
+        self._given = Federated(clients, case.seed, *place)
         self._steps: Iterator[Step] | None = None
         self.order: Order | None = None
         self.measured: float | None = None

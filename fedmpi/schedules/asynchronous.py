@@ -9,14 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fedmpi.schedules.base import ClockOptions, Federated, Floats, Ints, Step, count_of
+from fedmpi.schedules.base import ClockOptions, Federated, Floats, Ints, Step, count_of, polynomial
 from fedmpi.seeds import Purpose, key, words
 
 
 class _Stale(ClockOptions):
     """Settings of both."""
 
-    stale: ClassVar[bool] = True
     staleness: Literal["constant", "polynomial", "hinge"] = "polynomial"
     """What an update that is tau steps old counts: 1; (1 + tau)^-exponent; or 1 up to tau = `start`, and then
     1 / (slope (tau - start) + 1)."""
@@ -27,6 +26,11 @@ class _Stale(ClockOptions):
     slope: float = Field(10.0, ge=0, le=1e6)
     """Of "hinge"."""
 
+    @property
+    def stale(self) -> bool:
+        """See `ScheduleOptions`."""
+        return True
+
     def _decayed(self, staleness: Ints) -> Floats:
         """Return what is left of updates' weights, float64 [k]."""
         return np.array([self._left(tau) for tau in staleness.tolist()])
@@ -34,7 +38,7 @@ class _Stale(ClockOptions):
     def _left(self, staleness: int) -> float:
         """Return s of one update (Xie, Koyejo and Gupta 2019, section 5.2)."""
         if self.staleness == "polynomial":
-            return float((1.0 + staleness) ** -self.exponent)
+            return polynomial(staleness, self.exponent)
         if self.staleness == "hinge" and staleness > self.start:
             return 1.0 / (self.slope * (staleness - self.start) + 1.0)
         return 1.0

@@ -74,20 +74,23 @@ class Federated:
     participation : float
         Share of the clients that are at work.
     sample : callable
-        Returns the sample of a round (0-based) that has such a share of the clients.
+        Returns the sample of a round (0-based) that has such a share of so many clients.
     devices, work : Devices, Work
         Without devices there is no clock.
     among : callable or None
         Returns the work in a round in which only these clients take part; None: it is the same in all.
+    rounds : int
+        After which the run ends; 0: never.
     """
 
     clients: int
     seed: int
     participation: float
-    sample: Callable[[int, float], Ints]
+    sample: Callable[[int, int, float], Ints]
     devices: Devices | None = None
     work: Work | None = None
     among: Callable[[Ints], Work] | None = None
+    rounds: int = 0
 
     def end(self, client: int, begin: int) -> int:
         """Return when a client that begins a round then is through with it."""
@@ -103,8 +106,6 @@ class ScheduleOptions(Options):
     ----------
     clocked : bool
         Whether the order of things depends on devices.
-    stale : bool
-        Whether updates may start from older models than the one that they change.
     drops : bool
         Whether work of clients may be for nothing.
     mixes : bool
@@ -112,9 +113,13 @@ class ScheduleOptions(Options):
     """
 
     clocked: ClassVar[bool] = True
-    stale: ClassVar[bool] = False
     drops: ClassVar[bool] = False
     mixes: ClassVar[bool] = False
+
+    @property
+    def stale(self) -> bool:
+        """Whether updates may start from older models than the one that they change."""
+        return False
 
     @property
     def real(self) -> bool:
@@ -169,6 +174,11 @@ def finished(given: Federated, clients: Ints, begin: int) -> Ints:
     if given.among is not None:
         given = replace(given, work=given.among(clients))
     return np.array([given.end(int(client), begin) for client in clients], np.int64)
+
+
+def polynomial(staleness: int, exponent: float = 0.5) -> float:
+    """Return what an update that is tau steps old counts: (1 + tau)^-exponent (Nguyen et al. 2022: 0.5)."""
+    return float((1.0 + staleness) ** -exponent)
 
 
 def count_of(share: float, clients: int) -> int:

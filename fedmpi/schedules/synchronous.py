@@ -19,6 +19,7 @@ from fedmpi.schedules.base import (
     Step,
     count_of,
     finished,
+    polynomial,
 )
 
 
@@ -33,12 +34,13 @@ class SynchronousOptions(ClockOptions):
         """See `ScheduleOptions`."""
         clock = 0
         for number in count(0 if given.devices else first):  # without a clock no step depends on another
-            participants = given.sample(number, given.participation)
+            participants = given.sample(number, given.clients, given.participation)
             ends = finished(given, participants, clock)
-            step = _step(given, participants, ends, clock, int(ends.max(initial=clock)))
+            busy, nobody = np.zeros((2, given.clients), np.int64)
+            busy[participants], end = ends - clock, int(ends.max(initial=clock))
             if number >= first:
-                yield step
-            clock = step.clock
+                yield Step(participants, nobody, nobody[:0], clock, end, busy, nobody.astype(float))
+            clock = end
 
 
 class DeadlineOptions(ScheduleOptions):
@@ -46,9 +48,18 @@ class DeadlineOptions(ScheduleOptions):
 
     paper: ClassVar[str] = "Bonawitz et al. 2019"
     drops: ClassVar[bool] = True
+    added: ClassVar[frozenset[str]] = frozenset({"late"})
     name: Literal["deadline"] = "deadline"
     over_selection: float = Field(1.3, ge=1, le=100)
     """How many clients begin for each that is used; `participation` is the share of those used."""
+    late: Literal["dropped", "kept"] = "dropped"
+    """What becomes of the others: "dropped" ends their work; with "kept" they work on, and the first step
+    that ends after an update has arrived uses it, too; one that is tau steps old counts 1 / sqrt(1 + tau)."""
+
+    @property
+    def stale(self) -> bool:
+        """See `ScheduleOptions`."""
+        return self.late == "kept"
 
     def misfit(self, clients: int, participation: float) -> str:
         """See `ScheduleOptions`."""
@@ -66,27 +77,33 @@ class DeadlineOptions(ScheduleOptions):
         return math.ceil(self.over_selection * used - 1e-9)
 
     def steps(self, given: Federated, first: int) -> Iterator[Step]:
-        """See `ScheduleOptions`."""
-        clock, used = 0, count_of(given.participation, given.clients)
+        """See `ScheduleOptions`: whoever is at work does not begin; one client at least is not."""
+        clock, most = 0, count_of(given.participation, given.clients)
+        begins, ends, models = np.zeros((3, given.clients), np.int64)
+        works = np.zeros(given.clients, bool)
         for number in count():
-            begun = given.sample(number, self._begin(used) / given.clients)
-            ends = finished(given, begun, clock)
-            best = np.lexsort((begun, ends))[:used]
-            step = _step(given, begun, ends, clock, int(ends[best[-1]]), np.sort(begun[best]))
+            idle = np.flatnonzero(~works)
+            begun = idle[given.sample(number, len(idle), min(1.0, self._begin(most) / len(idle)))]
+            begins[begun], ends[begun], models[begun] = clock, finished(given, begun, clock), number
+            in_time = begun[np.lexsort((begun, ends[begun]))[:most]]
+            end = int(ends[in_time[-1]])
+            used = np.union1d(in_time, np.flatnonzero(works & (ends < end)))
+            works[begun] = True
+            works[used] = False
+            dropped = np.flatnonzero(works & (not self.stale or number + 1 == given.rounds))
+            works[dropped] = False
+            staleness, busy = np.zeros((2, given.clients), np.int64)
+            staleness[used], wasted = number - models[used], np.zeros(given.clients)
+            over = np.union1d(used, dropped)
+            busy[over] = np.minimum(ends[over], end) - begins[over]
+            wasted[dropped] = _trained(given, dropped, busy[dropped])
             if number >= first:
-                yield step
-            clock = step.clock
+                yield Step(used, staleness, begun[works[begun]], clock, end, busy, wasted)
+            clock = end
 
-
-def _step(given: Federated, begun: Ints, ends: Ints, begin: int, end: int, used: Ints | None = None) -> Step:
-    """Return a step in which clients began together; the work of those that are not used is given up."""
-    nobody = np.zeros(given.clients, np.int64)
-    busy, wasted = nobody.copy(), np.zeros(given.clients)
-    busy[begun] = np.minimum(ends, end) - begin
-    if used is not None:
-        dropped = np.setdiff1d(begun, used)
-        wasted[dropped] = _trained(given, dropped, busy[dropped])
-    return Step(begun if used is None else used, nobody, nobody[:0], begin, end, busy, wasted)
+    def weights(self, fresh: Floats, divisor: float, staleness: Ints) -> tuple[Floats, float]:
+        """See `ScheduleOptions`: as FedBuff's, whose divisor is that of updates that are not stale."""
+        return fresh * [polynomial(tau) for tau in staleness.tolist()], divisor
 
 
 def _trained(given: Federated, clients: Ints, busy: Ints) -> Floats:

@@ -116,7 +116,7 @@ def _close(early, late):
     )
 
 
-@pytest.mark.parametrize("case", ["buffered", "asynchronous", "deadline"])
+@pytest.mark.parametrize("case", ["buffered", "asynchronous", "deadline", "late"])
 def test_a_run_goes_on_with_the_models_that_were_under_way(tmp_path, case):
     whole = only(tmp_path / "whole", f"case={case}")
     stopped, resumed = (only(tmp_path / "stopped", f"case={case}", resume=True) for _ in range(2))

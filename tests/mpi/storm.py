@@ -1,24 +1,29 @@
 """Strikes a command that runs cases, gives it again on other numbers of ranks, and compares the ends.
 
 After a blow all processes must end by themselves, and no finished round may be lost. At the end the records, and
-those that `repair` makes of the event logs alone, must be those of undisturbed runs.
+those that `repair` makes of the event logs alone, must be those of undisturbed runs; of runs by the real clock, whose
+order comes about, those of their replays.
 """
 
 import json
 import os
 import random
+import re
 import secrets
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from fedmpi.errors import FedmpiError
+from fedmpi.store import arrivals
 from fedmpi.store.identical import compare
 from fedmpi.store.reader import load_run
 from fedmpi.store.rebuild import rebuild
@@ -39,6 +44,14 @@ PLUGINS = {
 """Examples of docs/extend.md, and further settings of their cases."""
 
 
+REAL_CLOCK = {
+    "real-buffered": 'algorithm = "fedprox", schedule = { name = "buffered", size = 2, clock = "real" }',
+    "real-asynchronous": 'algorithm = "ditto", schedule = { name = "asynchronous", clock = "real" }, '
+    'model = { norm = "batch" }',
+}
+"""Cases whose order comes about; 2 ranks are needed until it is known."""
+
+
 def rows_of_plugins():
     """Return the rows of a suite's matrix with a case of each plug-in."""
     row = '    {{ label = "{0}", algorithm = "{0}"{1} }},\n'
@@ -53,12 +66,13 @@ def write_plugins(folder):
     return files
 
 
-ENDS_WITHIN_S = 30.0
+ENDS_WITHIN_S = 90.0
 """After a blow all processes must be gone by then."""
 
 NEVER_LONGER_S = 300.0
 """An attempt that has not come to its moment by then hangs."""
 
+_RACES = "the clients train by the real clock"
 _MARK = "FEDMPI_STORM"
 _RANK = (b"PMI_RANK=", b"OMPI_COMM_WORLD_RANK=", b"SLURM_PROCID=")
 
@@ -148,29 +162,42 @@ class Storm:
     rounds: int
     checkpoint_seconds: str = "0.0"
     chance: random.Random = field(default_factory=lambda: random.Random(0))
+    say: Callable[[str], None] = print
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         self.out = self.root / "struck"
         prepare(self.root / "data")
         rows = rows_of_plugins()
+        rows += "".join(f'    {{ label = "{name}", {each} }},\n' for name, each in REAL_CLOCK.items())
         often = f"rounds = {self.rounds}\ncheckpoint_seconds = {self.checkpoint_seconds}\n"
         text = SUITE.read_text().replace("rounds = 4\n", often).removesuffix("]\n")
+        text = re.sub(r", rounds = \d+", "", text)
         (self.root / "storm.toml").write_text(f"{text}{rows}]\n")
         (self.root / "cases").write_text("\n".join(self.cases))
+        (self.root / "pure").write_text("\n".join(each for each in self.cases if each not in REAL_CLOCK))
 
-    def command(self, out):
-        """Return the arguments of fedmpi that start or resume all cases."""
-        words = f"run storm.toml --cases cases --data data --resume --out {out}".split()
+    def command(self, out, cases="cases"):
+        """Return the arguments of fedmpi that start or resume the cases of a file."""
+        words = f"run storm.toml --cases {cases} --data data --resume --out {out}".split()
         for file in write_plugins(self.root):
             words += ["--plugin", file.name]
         return words
 
     def current(self):
         """Return the case that is to be run next; nothing where all are complete."""
-        return next((case for case in self.cases if not self._complete(case)), None)
+        return next((case for case in self.cases if not self.complete(case)), None)
 
-    def _complete(self, case):
+    def raced(self, case):
+        """Return whether a case's order is known to its end: by the real clock it has come about."""
+        if case not in REAL_CLOCK:
+            return True
+        with suppress(OSError), np.load(self.out / case / arrivals.NAME) as order:
+            return len(order["staleness"]) == self.rounds
+        return False
+
+    def complete(self, case):
+        """Return whether a case has come to its end."""
         with suppress(FedmpiError):  # there is no record yet
             return load_run(self.out / case).status == "complete"
 
@@ -191,6 +218,7 @@ class Storm:
             self.problems.append(f"{blow}: {attempt.output()[-1500:]}")
         if after < before:
             self.problems.append(f"{blow}: {before} rounds before, {after} after")
+        self.say(f"{blow}: {before} rounds before, {after} after; problems: {self.problems or 'none'}")
 
     def _reach(self, attempt, blow):
         """Wait for the moment of a blow; return whether a signal is to be sent then."""
@@ -201,6 +229,10 @@ class Storm:
             case "loading":
                 going = attempt.until((folder / "lock").exists, NEVER_LONGER_S)
                 time.sleep(chance.uniform(0.0, 0.3))
+                return going
+            case "race":
+                going = attempt.until(lambda: _RACES in attempt.output(), NEVER_LONGER_S)
+                time.sleep(chance.uniform(0.0, 0.8))
                 return going
             case "round":
                 target = lines_of_rounds(folder) + chance.randint(1, 12)
@@ -219,8 +251,12 @@ class Storm:
         if code != 0:
             self.problems.append(f"cannot be finished: {output[-1500:]}")
             return
-        alone(*self.command(self.root / "whole"))
+        if any(case not in REAL_CLOCK for case in self.cases):
+            alone(*self.command(self.root / "whole", "pure"))
         for case in self.cases:
+            if case in REAL_CLOCK:
+                again = self.root / "whole" / case
+                alone("replay", self.out / case, "--data", self.root / "data", "--out", again)
             found = differences(self.root / "whole" / case, self.out / case)
             self.problems += [f"{case}: {line}" for line in found]
 

@@ -1,8 +1,8 @@
 """The program, with one case that can be struck: ``struck.py CASE MOMENT RANK ARGUMENTS...``; for storm.py.
 
 RANK kills itself (SIGKILL) in the case's third checkpoint: ``before`` or ``after`` it has written its file, in its
-``middle``, or, as rank 0, ``between`` the manifest's two renames. ``held``: nobody does, but from the third round
-on clients train slowly, so that a signal comes in that round. Any other MOMENT leaves the program as it is.
+``middle``, or, as rank 0, ``between`` the manifest's two renames. ``held``, ``race``: nobody does, but from the third
+round on clients train slowly, so that a signal comes in that round, or before a race has ended. Any other MOMENT leaves the program as it is.
 """
 
 import os
@@ -72,7 +72,7 @@ def arm(name, when):
 
 if __name__ == "__main__":
     case, moment, rank, *sys.argv[1:] = sys.argv[1:]
-    if moment == "held":
+    if moment in ("held", "race"):
         hold(case)
     elif moment in ("before", "middle", "after", "between") and rank == str(launch.rank()):
         arm(case, moment)

@@ -2,12 +2,13 @@
 
 import random
 import tomllib
+from itertools import cycle
 
 import pytest
 
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
-from tests.mpi.storm import PLUGINS, SUITE, Blow, Storm
+from tests.mpi.storm import PLUGINS, REAL_CLOCK, SUITE, Blow, Storm
 from tests.saved import newest
 
 ROUNDS = 8
@@ -19,6 +20,11 @@ METHODS = [
     Blow("links", 2, "one rank", "TERM"),
     Blow("dropouts", 3, "everything"),  # secure sums
 ]
+EXCHANGE = [
+    Blow("top-k", 3, "one rank"),  # residuals of clients and of the server
+    Blow("buffered", 2, "launcher"),
+    Blow("late", 3, "everything"),
+]
 SAVING = [
     Blow("gcfl", 3, "1", moment="before"),  # rank 2's file may be there, rank 1's is not
     Blow("krum", 4, "2", moment="middle"),  # of its file
@@ -28,7 +34,7 @@ SAVING = [
 
 
 @pytest.mark.usefixtures("forgetting")
-@pytest.mark.parametrize("blows", [METHODS, SAVING], ids=["methods", "saving"])
+@pytest.mark.parametrize("blows", [METHODS, EXCHANGE, SAVING], ids=["methods", "exchange", "saving"])
 def test_kills_change_nothing(blows, fedmpi, tmp_path):
     """Each attempt completes the case before, is struck in its own, and the last ends on one rank."""
     storm = Storm(find("mpich"), tmp_path, [blow.case for blow in blows], rounds=ROUNDS)
@@ -51,6 +57,14 @@ def test_kills_change_nothing(blows, fedmpi, tmp_path):
             assert newest(folder).meta.rounds == ROUNDS
             of_each = 2 + max(1, ranks - 1)  # manifest, server's file, those of ranks with clients
             assert len(list((folder / "checkpoints").iterdir())) == 2 * of_each
+
+
+def test_a_run_that_is_killed_in_its_race_is_its_replay(fedmpi, tmp_path):
+    storm = Storm(find("mpich"), tmp_path, ["real-buffered"], rounds=ROUNDS)
+    storm.strike(Blow("real-buffered", 3, "one rank", moment="race"))
+    assert not storm.raced("real-buffered")
+    storm.finish(2, fedmpi)
+    assert storm.problems == []
 
 
 BLOWS = (
@@ -80,8 +94,7 @@ def pytest_generate_tests(metafunc):
 def test_kills_at_random_moments_change_nothing(seed, fedmpi, tmp_path):
     """Under each MPI in turn, four cases that are killed again and again."""
     chance = random.Random(seed)
-    rows = tomllib.loads(SUITE.read_text())["matrix"]["case"]
-    cases = [row["label"] for row in rows if "rounds" not in row]
+    cases = [row["label"] for row in tomllib.loads(SUITE.read_text())["matrix"]["case"]]
     chosen, seconds = chance.sample([*cases, *PLUGINS], 4), chance.choice(CHECKPOINTS)
     storm = Storm(find(("mpich", "openmpi")[seed % 2]), tmp_path, chosen, 60, seconds, chance)
     for number in range(IN_A_STORM):
@@ -90,4 +103,33 @@ def test_kills_at_random_moments_change_nothing(seed, fedmpi, tmp_path):
             moment = chance.choice(MOMENTS if "rank" in victim else ("start-up", *MOMENTS))
             storm.strike(Blow(case, 1 + number % 4, victim, signal, moment))
     storm.finish(2, fedmpi)
+    assert storm.problems == []
+
+
+EXCHANGED = (
+    "top-k", "powersgd", "ring", "choco", "buffered", "asynchronous", "late", *REAL_CLOCK,
+)  # fmt: skip
+"""Cases whose clients and server keep more than models between rounds, or whose order comes about."""
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_kills_of_the_exchange_change_nothing(seed, fedmpi, tmp_path, capfd):
+    """A third of the cases in each storm, all struck equally often; attempts have 1 to 4 ranks in turn."""
+
+    def say(line):
+        with capfd.disabled():
+            print(line, flush=True)
+
+    chance, cases = random.Random(seed), EXCHANGED[seed % 3 :: 3]
+    mpi, seconds = find(("mpich", "openmpi")[seed % 2]), chance.choice(CHECKPOINTS)
+    storm, ranks, kills = Storm(mpi, tmp_path, cases, 60, seconds, chance, say), cycle((1, 2, 3, 4)), 0
+    for case in sorted(cases * -(-IN_A_STORM // len(cases)), key=cases.index):
+        if not storm.complete(case):
+            signal, victim = chance.choice(BLOWS)
+            moments = MOMENTS if storm.raced(case) else ("race", "race", "loading", "round")
+            number = next(each for each in ranks if each > 1 or storm.raced(case))
+            storm.strike(Blow(case, number, victim, signal, chance.choice(moments)))
+            kills += 1
+    storm.finish(2, fedmpi)
+    say(f"{mpi.name}, checkpoints after {seconds} s: {kills} kills, problems: {storm.problems or 'none'}")
     assert storm.problems == []

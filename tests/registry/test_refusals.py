@@ -62,7 +62,7 @@ schedule = "buffered" -> case.schedule: schedule "buffered" orders clients by th
 schedule = "asynchronous"; devices = "equal"; compression = "top-k"
     -> case.compression: schedule "asynchronous" averages models ... use schedule = { name = "buffered", size = 1 }
 schedule = "buffered"; devices = "equal"; algorithm = "gcfl"
-    -> case.schedule: gcfl needs updates that start from one model ... use "synchronous" or "deadline"
+    -> case.schedule: gcfl needs updates that start from one model ... use "synchronous", or "deadline" with late = "dropped"
 schedule = "buffered"; devices = "equal"; reduction = "fixed32"
     -> case.reduction: ... a public exponent needs weights with a sum of 1: use "exact"
 schedule = "buffered"; devices = "equal"; down_compression = "int8" -> case.down_compression: ... use "none"

@@ -14,16 +14,16 @@ SECONDS = np.array([2, 3, 4, 9])
 """Of a round of each client."""
 
 
-def steps(options, number, participation=1.0, first=0):
+def steps(options, number, participation=1.0, first=0, rounds=0):
     """Return the first steps of a federation whose samples are its first clients."""
     always = np.zeros(4)
     devices = Devices(0, *np.ones((4, 4)), always, always)
     work = Work(np.zeros(4, np.int64), SECONDS, np.zeros(4, np.int64))
 
-    def sample(round, share):
-        return np.arange(count_of(share, 4))
+    def sample(round, clients, share):
+        return np.arange(count_of(share, clients))
 
-    given = Federated(4, 0, participation, sample, devices, work)
+    given = Federated(4, 0, participation, sample, devices, work, rounds=rounds)
     return list(islice(options.steps(given, first), number))
 
 
@@ -49,6 +49,24 @@ def test_a_deadline_takes_the_first_and_stops_the_others():
     assert (first.participants.tolist(), first.clock, second.clock) == ([0, 1], 3, 6)
     assert first.busy.tolist() == [2, 3, 3, 3]
     assert first.wasted.tolist() == [0, 0, 3 / 4, 3 / 9]
+
+
+def test_a_deadline_keeps_what_comes_later():
+    # All begin at 0. At 3 client 2 works until 4, and 3 until 9; 0 and 1 begin again, until 6. At 6 client 3 works;
+    # 0, 1 and 2 begin, until 8, 9 and 10. 3 is through at 9, when that step has ended. 2 is not through at 12.
+    kept = DeadlineOptions(over_selection=2.0, late="kept")
+    assert used(kept, 4, participation=0.5) == [
+        ([(0, 0), (1, 0)], 3),
+        ([(0, 0), (1, 0), (2, 1)], 6),
+        ([(0, 0), (1, 0)], 9),
+        ([(0, 0), (1, 0), (2, 1), (3, 3)], 12),
+    ]
+    found = steps(kept, 4, participation=0.5, rounds=4)
+    assert [step.held.tolist() for step in found] == [[2, 3], [], [2], []]
+    assert [step.busy.tolist() for step in found] == [[2, 3, 0, 0], [2, 3, 4, 0], [2, 3, 0, 0], [2, 3, 4, 9]]
+    assert not any(step.wasted.any() for step in found)
+    last = steps(kept, 2, participation=0.5, rounds=2)[1]  # 3 works for 6 of its 9 seconds
+    assert (last.busy.tolist(), last.wasted.tolist()) == ([2, 3, 4, 6], [0, 0, 0, 6 / 9])
 
 
 def test_more_clients_than_there_are_cannot_begin():
@@ -86,9 +104,12 @@ def test_updates_are_taken_one_by_one():
     ]
 
 
-@pytest.mark.parametrize("options", [BufferedOptions(size=2), AsynchronousOptions()])
+@pytest.mark.parametrize(
+    "options",
+    [BufferedOptions(size=2), AsynchronousOptions(), DeadlineOptions(over_selection=2.0, late="kept")],
+)
 def test_whoever_is_used_later_kept_its_model_then(options):
-    found, held = steps(options, 40), {}
+    found, held = steps(options, 40, participation=0.5 if options.drops else 1.0), {}
     for number, step in enumerate(found):
         for client in step.participants.tolist():
             assert step.staleness[client] == number - held.pop(client, number)
@@ -105,7 +126,14 @@ def test_so_many_are_at_work_and_those_that_idle_come_in_turn():
 
 
 @pytest.mark.parametrize(
-    "options", [SynchronousOptions(), DeadlineOptions(), BufferedOptions(size=2), AsynchronousOptions()]
+    "options",
+    [
+        SynchronousOptions(),
+        DeadlineOptions(),
+        DeadlineOptions(late="kept"),
+        BufferedOptions(size=2),
+        AsynchronousOptions(),
+    ],
 )
 def test_steps_do_not_depend_on_where_a_run_goes_on(options):
     everything, rest = (steps(options, number, 0.75, first) for number, first in ((9, 0), (4, 5)))
@@ -120,6 +148,7 @@ def test_weights_by_hand():
     fresh, tau = np.array([10.0, 30.0]), np.array([0, 3])
     weights, divisor = BufferedOptions(rate=0.5).weights(fresh, 40.0, tau)
     assert (weights.tolist(), divisor) == ([10, 15], 80)
+    assert DeadlineOptions(late="kept").weights(fresh, 40.0, tau)[0].tolist() == [10, 15]
     assert BufferedOptions(staleness="constant").weights(fresh, 40.0, tau)[0].tolist() == [10, 30]
     hinge = AsynchronousOptions(staleness="hinge", start=1, slope=2.0, rate=0.5)
     weights, divisor = hinge.weights(np.array([8.0, 8.0]), 8.0, tau)

@@ -228,7 +228,7 @@ RULES = (
         | _each(
             ("models", "vectors", "tells", "groups", "own groups", "no sum", "means", "rows"),
             '{name} needs updates that start from one model, and those of schedule "{schedule}" do not: use '
-            '"synchronous" or "deadline"',
+            '"synchronous", or "deadline" with late = "dropped"',
         ),
     ),
     Rule(
