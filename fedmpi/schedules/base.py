@@ -159,6 +159,7 @@ class ScheduleOptions(Options):
 class ClockOptions(ScheduleOptions):
     """Base of the options of schedules that know two clocks."""
 
+    added: ClassVar[frozenset[str]] = frozenset({"clock"})
     clock: Literal["virtual", "real"] = "virtual"
     """Whether devices take the seconds of a model, or measured ones, where slow devices are imitated by
     waiting. With "real" a buffer takes updates as ranks hand them in, and no rank waits for another."""
