@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -150,18 +149,6 @@ def test_peers_as_json(fedmpi, real_data):
 def test_peers_accuracy(fedmpi, real_data):
     done = fedmpi("bench", "peers", "--accuracy", "--rounds", "1", "--seeds", "2", code=0)
     assert "proteins, 2 seeds: last round peer" in done.stdout
-
-
-if "FEDMPI_APPFL" in os.environ:  # a Python with APPFL, which is no dependency: bench/peers/README.md
-
-    def test_appfl_learns_beside_us(fedmpi, real_data):
-        options = ["--settings", "asynchronous,buffered", "--repetitions", "2", "--warmup", "0", "--json"]
-        report = as_json(fedmpi("bench", "peers", *options, "--peer", os.environ["FEDMPI_APPFL"]))
-        programs = [each["program"] for each in report["measurements"]]
-        assert programs == ["peer", "fedmpi", "peer / fedmpi"] * 2
-        for found in report["results"].values():
-            assert found["update_ratio"]["median"] > 1
-            assert all(score > 0.5 for score in found["test_accuracy"].values())
 
 
 @pytest.mark.parametrize(

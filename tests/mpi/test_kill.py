@@ -21,8 +21,7 @@ METHODS = [
     Blow("dropouts", 3, "everything"),  # secure sums
 ]
 EXCHANGE = [
-    Blow("top-k", 3, "one rank"),  # residuals of clients and of the server
-    Blow("buffered", 2, "launcher"),
+    Blow("buffered", 2, "launcher"),  # with residuals, as the next
     Blow("late", 3, "everything"),
 ]
 SAVING = [
