@@ -72,6 +72,7 @@ ENDS_WITHIN_S = 90.0
 NEVER_LONGER_S = 300.0
 """An attempt that has not come to its moment by then hangs."""
 
+_PYTHON_STARTS = "to import the site module"
 _RACES = "the clients train by the real clock"
 _MARK = "FEDMPI_STORM"
 _RANK = (b"PMI_RANK=", b"OMPI_COMM_WORLD_RANK=", b"SLURM_PROCID=")
@@ -214,8 +215,9 @@ class Storm:
         after = num_rounds(self.out / blow.case)
         if hanging:
             self.problems.append(f"{blow}: {hanging} processes live after {ENDS_WITHIN_S:g} s")
-        if "Traceback" in attempt.output():
-            self.problems.append(f"{blow}: {attempt.output()[-1500:]}")
+        output = attempt.output()
+        if "Traceback" in output and _PYTHON_STARTS not in output:
+            self.problems.append(f"{blow}: {output[-1500:]}")
         if after < before:
             self.problems.append(f"{blow}: {before} rounds before, {after} after")
         self.say(f"{blow}: {before} rounds before, {after} after; problems: {self.problems or 'none'}")
