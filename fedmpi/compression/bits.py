@@ -19,8 +19,8 @@ def packed_size(count: int, bits: int) -> int:
 
 def pack(values: npt.NDArray[Any], bits: int) -> Bytes:
     """Return numbers below ``2**bits`` (at most 16) as bytes [`packed_size`]."""
-    places = np.arange(bits, dtype=np.uint16)
-    return np.packbits((values.astype(np.uint16)[:, None] >> places) & 1, bitorder="little")
+    pairs = values.astype("<u2")[:, None].view(np.uint8)
+    return np.packbits(np.unpackbits(pairs, axis=1, count=bits, bitorder="little"), bitorder="little")
 
 
 def unpack(sent: Bytes, count: int, bits: int) -> npt.NDArray[np.int64]:

@@ -118,7 +118,12 @@ class PowerSgd(Linear):
 
 
 def _product(a: Floats, b: Floats) -> Floats:
-    """Return a product whose bits do not depend on the processor: sums in the order of the index."""
+    """Return a product whose bits do not depend on the processor: sums in the order of the index.
+
+    The shorter loop is Python's. Sums begin with 0, so that none is -0.
+    """
+    if b.shape[1] < a.shape[1]:
+        return np.stack([np.cumsum(a * column, axis=1)[:, -1] for column in b.T], axis=1) + 0.0
     total = np.zeros((a.shape[0], b.shape[1]))
     for k in range(a.shape[1]):
         total += a[:, k, None] * b[None, k]
