@@ -184,13 +184,13 @@ def _cells(
     found = sorted(found, key=lambda seeds: _Method(_first(seeds)).order)
     configs = [_first(seeds).repeated() for seeds in found]
     methods = [_Method(_first(seeds)) for seeds in found]
-    names = [method.name for method in methods]
+    chosen = [""] * len(methods)
     for dotted in across:
         values = [value_at(config, dotted) for config in configs]
-        if len(set(map(str, values))) > 1:
-            last = dotted.rpartition(".")[2]
-            parts = ["" if title == UNSET else f", {last} = {title}" for title in value_titles(values)]
-            names = [name + part for name, part in zip(names, parts, strict=True)]
+        if len(set(zip(chosen, map(str, values), strict=True))) > len(set(chosen)):  # it is no other's doing
+            last, told = dotted.rpartition(".")[2], zip(chosen, values, value_titles(values), strict=True)
+            chosen = [each if value is None else f"{each}, {last} = {title}" for each, value, title in told]
+    names = [method.name + each for method, each in zip(methods, chosen, strict=True)]
     drawn, used = [], Counter[str]()
     for method, seeds, config, label in zip(methods, found, configs, titles(names, configs), strict=True):
         # Of unsupervised methods a colour per objective, dashes per algorithm, on every dataset.
