@@ -137,9 +137,7 @@ def _common(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
         "config_digest": run.config_digest,
         "run_ranks": ranks.pop() if len(ranks) == 1 else "",  # unless they changed on the way
     }
-    columns |= {
-        f"run_{name}": round(whole[name], 6) for name in _WHERE_RECORDED if whole.get(name, 0.0) > 0.0
-    }
+    columns |= {f"run_{name}": whole[name] for name in _WHERE_RECORDED if whole.get(name, 0.0) > 0.0}
     return columns | ({AGREEMENT: whole[AGREEMENT]} if AGREEMENT in whole else {})
 
 
