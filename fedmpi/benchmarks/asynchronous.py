@@ -113,19 +113,11 @@ def compare(
     results: dict[str, Any] = {}
     statements = []
     for checked, command in cases:
-        case, name = checked.case, checked.case.name
+        name = checked.case.name
         with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder, raised(signal.SIGTERM):
             graphs = _saved(checked, source, Path(folder) / "graphs.npz")
-            runs = {
-                "peer": partial(peer_run, case, python, graphs),
-                "fedmpi": partial(own_run, case, command),
-            }
-
-            def one(program: str, turn: int, runs: Mapping[str, Callable[[], Outcome]] = runs) -> Outcome:
-                told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}, {program}")
-                return runs[program]()
-
-            found = turns.of({program: partial(one, program) for program in runs})
+            peers_run = partial(peer_run, checked.case, python, graphs)
+            found = _in_turn(peers_run, partial(own_run, checked.case, command), turns, told)
         peer, own = (figures_of([each.figures for each in outcomes]) for outcomes in found.values())
         rows, ratios = against_peer({"setting": name}, peer, own)
         measurements += rows
@@ -140,6 +132,18 @@ def compare(
         **vars(turns),
     }
     return Report("peers", settings, measurements, results, statements)
+
+
+def _in_turn(
+    peer: Callable[[], Outcome], own: Callable[[], Outcome], turns: Turns, told: Callable[[str], None]
+) -> dict[str, tuple[Outcome, ...]]:
+    """Return the outcomes of both programs, a run of each in turn."""
+
+    def one(program: str, run: Callable[[], Outcome], turn: int) -> Outcome:
+        told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}, {program}")
+        return run()
+
+    return turns.of({"peer": partial(one, "peer", peer), "fedmpi": partial(one, "fedmpi", own)})
 
 
 def _saved(checked: Checked, source: DataSource, path: Path) -> Path:
