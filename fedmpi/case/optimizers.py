@@ -41,17 +41,20 @@ class AdamWOptions(_AdamLike):
 
 
 class SgdOptions(Options):
-    """Plain gradient descent with L2 weight decay inside, as SCAFFOLD needs it."""
+    """Gradient descent with L2 weight decay inside: plain, as SCAFFOLD needs it, or with momentum."""
 
+    added: ClassVar[frozenset[str]] = frozenset({"momentum"})
     name: Literal["sgd"] = "sgd"
     lr: float = Field(0.01, gt=0)
     """Step length."""
     weight_decay: float = Field(0.0, ge=0)
     """Weight of the L2 penalty, whose gradient is added to the loss's."""
+    momentum: float = Field(0.0, ge=0, lt=1)
+    """Share of the last step that is added to a step (Polyak 1964), from zero in each round."""
 
     @property
     def state(self) -> str:
-        """Return that nothing is kept."""
+        """Return that no round begins with a velocity."""
         return "reset"
 
 

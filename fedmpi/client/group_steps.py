@@ -185,7 +185,10 @@ def step_of_group(options: OptimizerOptions, rows: GroupRows, gradient: Tensor, 
     """
     parameters, decay = rows.parameters, options.weight_decay
     if isinstance(options, SgdOptions):
-        rows.parameters.sub_(numbers.rates * gradient.add(parameters, alpha=decay))
+        gradient = gradient.add(parameters, alpha=decay)
+        if options.momentum:
+            gradient = rows.mean.mul_(options.momentum).add_(gradient)
+        rows.parameters.sub_(numbers.rates * gradient)
         return
     if options.name == "adamw":
         parameters, decay = parameters * (1 - options.lr * decay), 0.0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import AdamOptions, AnyAdam, OptimizerOptions, SgdOptions
-from fedmpi.kernels.vectors import Descent, adam
+from fedmpi.kernels.vectors import Descent, adam, heavy_ball
 
 
 class AdamState:
@@ -21,7 +21,7 @@ class AdamState:
     Attributes
     ----------
     mean, square : float32 [length]
-        First and second moment.
+        First and second moment; momentum's velocity is in the first.
     steps : int
         Steps taken since the moments were zero.
     """
@@ -58,19 +58,27 @@ class AdamState:
 def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
     """Take one step of the optimizer in place (Adam: Kingma and Ba 2015, Algorithm 1).
 
-    Weight decay is in the gradient (L2), or for AdamW taken off the parameters first. SGD has no other state.
+    Weight decay is in the gradient (L2), or for AdamW taken off the parameters first. SGD's momentum is
+    that of torch: v = momentum v + gradient, and a step is lr v.
 
     Parameters
     ----------
     options : OptimizerOptions
     state : AdamState
-        Moments and step count, changed in place; SGD leaves them as they are.
+        Moments and step count, changed in place; SGD counts no steps, and without momentum has no moments.
     parameters, gradient : float32 [length]
         Parameters change in place.
     """
     decay = options.weight_decay
     if isinstance(options, SgdOptions):
-        parameters.add_(gradient.add(parameters, alpha=decay), alpha=-options.lr)
+        if not options.momentum:
+            parameters.add_(gradient.add(parameters, alpha=decay), alpha=-options.lr)
+        elif parameters.device.type == "cpu":
+            moved: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean)]
+            heavy_ball(*moved, *map(np.float32, (decay, options.momentum, options.lr)))
+        else:
+            state.mean.mul_(options.momentum).add_(gradient.add(parameters, alpha=decay))
+            parameters.add_(state.mean, alpha=-options.lr)
         return
     state.steps += 1
     if options.name == "adamw":
@@ -105,10 +113,8 @@ def steps_ahead(options: OptimizerOptions, state: AdamState, count: int) -> Desc
     """Return the numbers of the next steps, which `state` counts as taken."""
     single = np.float32
     if isinstance(options, SgdOptions):
-        rates = np.full(count, options.lr, single)
-        return Descent(
-            True, single(1), single(options.weight_decay), single(0), single(0), single(1), rates, rates
-        )
+        rates, decay, momentum = np.full(count, options.lr, single), options.weight_decay, options.momentum
+        return Descent(True, single(1), single(decay), single(momentum), single(0), single(1), rates, rates)
     numbers = [rate_and_correction(options, state.steps + step + 1) for step in range(count)]
     rates, corrections = np.array(numbers, single).reshape(-1, 2).T.copy()
     state.steps += count

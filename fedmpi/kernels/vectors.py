@@ -78,13 +78,38 @@ def adam(
         parameters[i] -= rate * mean[i] / (np.sqrt(square[i]) / correction + eps)
 
 
+@compiled
+def heavy_ball(
+    parameters: Floats,
+    gradient: Floats,
+    velocity: Floats,
+    weight_decay: np.float32,
+    momentum: np.float32,
+    rate: np.float32,
+) -> None:
+    """Take one step of gradient descent with momentum in place (Polyak 1964).
+
+    Parameters
+    ----------
+    parameters, gradient, velocity : float32 [length]
+    weight_decay : float
+        Weight of the parameters that is added to the gradient.
+    momentum : float
+        Share of the velocity that is kept.
+    rate : float
+    """
+    for i in range(len(parameters)):
+        velocity[i] = momentum * velocity[i] + (gradient[i] + weight_decay * parameters[i])
+        parameters[i] -= rate * velocity[i]
+
+
 class Descent(NamedTuple):
     """Steps of an optimizer, in the numbers that they take.
 
     Attributes
     ----------
     plain : bool
-        Gradient descent, without moments.
+        Gradient descent; `keep_mean` is its momentum.
     shrink : float32
         What the parameters are multiplied by first: AdamW's weight decay; else 1.
     decay : float32
@@ -118,9 +143,12 @@ def descend(
         Which of its steps, from 0.
     parameters, gradient : float32 [length]
     mean, square : float32 [length]
-        Moments; gradient descent does not read them.
+        Moments; gradient descent has its velocity in `mean`, and without momentum reads neither.
     """
     if descent.plain:
+        if descent.keep_mean != np.float32(0.0):
+            heavy_ball(parameters, gradient, mean, descent.decay, descent.keep_mean, descent.rates[step])
+            return
         for i in range(len(parameters)):
             parameters[i] -= descent.rates[step] * (gradient[i] + descent.decay * parameters[i])
         return

@@ -1,7 +1,9 @@
+from functools import partial
+
 import pytest
 import torch
 
-from fedmpi.case.optimizers import AdamOptions, AdamWOptions
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.client.optimizer import AdamState, descend
 
 
@@ -11,6 +13,8 @@ from fedmpi.client.optimizer import AdamState, descend
         (AdamOptions(weight_decay=0.0), torch.optim.Adam),
         (AdamOptions(weight_decay=5e-4), torch.optim.Adam),
         (AdamWOptions(weight_decay=0.1), torch.optim.AdamW),
+        (SgdOptions(lr=1e-3, weight_decay=0.1), torch.optim.SGD),
+        (SgdOptions(lr=1e-3, weight_decay=0.1, momentum=0.9), partial(torch.optim.SGD, momentum=0.9)),
     ],
 )
 def test_equals_torchs(options, torchs):

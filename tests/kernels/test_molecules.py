@@ -135,6 +135,7 @@ def test_evaluation_and_embedding_equal_torchs(kind, task):
         AdamOptions(lr=1e-4, weight_decay=0.0, state="reset"),
         AdamWOptions(lr=1e-4),
         SgdOptions(lr=1e-2, weight_decay=1e-3),
+        SgdOptions(lr=1e-2, momentum=0.9),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)

@@ -92,6 +92,7 @@ topology = "ring"; algorithm = "gcfl"
     -> case.topology: gcfl has a server that does more than average: use topology "server"
 topology = "ring"; algorithm = "fedadam" -> case.topology: fedadam has a server that does more than average
 topology = "ring"; algorithm = "scaffold"; optimizer = "sgd" -> case.topology: scaffold sends a second vector
+algorithm = "scaffold"; optimizer = { name = "sgd", momentum = 0.9 } -> case.optimizer: scaffold has plain SGD
 topology = "ring"; algorithm = "self-train" -> case.topology: self-train averages nothing: use topology "server"
 topology = "ring"; reduction = "secagg" -> case.reduction: topology "ring" has no sum at a server: use "exact"
 topology = "ring"; reduction = { buffers = "device" }

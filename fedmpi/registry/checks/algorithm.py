@@ -17,7 +17,7 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
     """Yield the settings that the algorithm cannot honour, and what to do."""
     name, task = algorithm.name, task_named(case.task, case.dataset.name)
     yield from _kernels(algorithm, case, task)
-    if algorithm.needs_sgd and case.optimizer.name != "sgd":
+    if algorithm.needs_sgd and (case.optimizer.name != "sgd" or case.optimizer.momentum):
         yield "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
     if not algorithm.reads_share and case.share != "conv":
         yield "share", f"{name} decides which tensors are shared: remove the setting `share`"
