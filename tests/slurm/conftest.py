@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,15 +31,30 @@ nodes = 4
 @pytest.fixture(scope="session")
 def cluster():
     """Start Slurm for these tests; skip where it is not installed."""
+    with started(nodes=4, cpus=2) as found:
+        yield found
+
+
+@pytest.fixture
+def slow_cluster():
+    """Three nodes behind links of 10 Mbit/s."""
+    if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode or not shutil.which("tc"):
+        pytest.skip("no network namespaces here")
+    with started(nodes=3, cpus=1, net="10mbit") as found:
+        yield found
+
+
+@contextmanager
+def started(**settings):
     if reason := missing():
         pytest.skip(reason)
     folder = Path(tempfile.mkdtemp(prefix="fedmpi-slurm-"))
-    started = Cluster(folder, nodes=4, cpus=2)
+    cluster = Cluster(folder, **settings)
     try:
-        started.start()
-        yield started
+        cluster.start()
+        yield cluster
     finally:
-        started.stop()
+        cluster.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
