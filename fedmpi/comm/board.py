@@ -20,6 +20,10 @@ _NAP_S = 0.001
 
 _EMPTY, _OVER = -1, -1
 
+_HEAD = 56
+"""Bytes of a slot before its update: ticket, client, version, exponent, whether it is finite; the version
+that its rank trains from; whether that asks to stop."""
+
 
 @dataclass(frozen=True)
 class HandedIn:
@@ -61,7 +65,8 @@ class Board:
 
     def __init__(self, world: World, size: int, clients: int) -> None:
         self._start = 8 * (1 + clients)
-        self._comm, self._rank, self._size, self._slot = world.comm, world.rank, size, 48 + 8 * -(-size // 2)
+        self._comm, self._rank, self._size = world.comm, world.rank, size
+        self._slot = _HEAD + 8 * -(-size // 2)
         model, slots = self._start + 4 * size, 8 + self._slot * (world.size - 1)
         self._windows = [self._window(each) for each in (model, slots)]
         if world.is_root:
@@ -92,7 +97,7 @@ class Board:
 
     def _head(self, memory: npt.NDArray[np.uint8], rank: int) -> Words:
         start = 8 + (rank - 1) * self._slot
-        return memory[start : start + 48].view(np.int64)
+        return memory[start : start + _HEAD].view(np.int64)
 
     def publish(self, version: int, model: Row, used: Words) -> None:
         """Show a model to all, and how many updates of each client are used, int64 [clients]; on rank 0."""
@@ -132,10 +137,25 @@ class Board:
 
     def begin(self, version: int) -> None:
         """Have rank 0 know that an update of this model will come."""
+        self._say(version, 40)
+
+    def ask_to_stop(self) -> None:
+        """Have rank 0 know that this rank got a signal."""
+        self._say(1, 48)
+
+    def _say(self, word: int, place: int) -> None:
         window = self._windows[1]
         window.Lock(0, MPI.LOCK_SHARED)
-        window.Put(np.array([version], np.int64), 0, 8 + (self._rank - 1) * self._slot + 40)
+        window.Put(np.array([word], np.int64), 0, 8 + (self._rank - 1) * self._slot + place)
         window.Unlock(0)
+
+    def asked(self) -> bool:
+        """Return whether a rank asks to stop; on rank 0."""
+        window = self._windows[1]
+        window.Lock(0, MPI.LOCK_EXCLUSIVE)
+        found = any(self._head(_memory(window), rank)[6] for rank in range(1, self._comm.size))
+        window.Unlock(0)
+        return found
 
     def oldest(self) -> int:
         """Return the oldest model of which updates will come; on rank 0."""
@@ -167,7 +187,7 @@ class Board:
         window.Flush(0)
         head[0] = ticket[0]
         start = 8 + (self._rank - 1) * self._slot
-        window.Put(update, 0, start + 48)
+        window.Put(update, 0, start + _HEAD)
         window.Put(head, 0, start)
         window.Unlock(0)
 
@@ -180,7 +200,7 @@ class Board:
         for rank in range(1, self._comm.size):
             head = self._head(memory, rank)
             if head[0] != _EMPTY:
-                start = 8 + (rank - 1) * self._slot + 48
+                start = 8 + (rank - 1) * self._slot + _HEAD
                 update = memory[start : start + 4 * self._size].view(np.float32).copy()
                 ticket, client, version, exponent, finite = head[:5].tolist()
                 found.append(HandedIn(ticket, rank, client, version, exponent, bool(finite), update))

@@ -62,7 +62,7 @@ class Race:
     train : callable
         Trains hosted clients as participants of a round (0-based).
     stopped : callable
-        Returns whether the run is asked to stop.
+        Returns whether this rank is asked to stop.
     save : callable
         Keeps the order so far; called on rank 0, when a checkpoint is due.
     """
@@ -116,7 +116,11 @@ class Race:
         slower = slowness(self.case.devices.make(self.case.seed, clients), clients)
         waiting, made = list(self.states.clients), dict.fromkeys(self.states.clients, 0)
         places, due = {client: place for place, client in enumerate(waiting)}, list[_Due]()
+        asked = False
         while waiting and (used := board.used()) is not None:
+            if self.stopped() and not asked:
+                board.ask_to_stop()
+                asked = True
             if due and due[0].at <= time.perf_counter():
                 first = heapq.heappop(due)
                 board.hand_in(first.client, first.version, *first.sent)
@@ -146,7 +150,7 @@ class Race:
         rounds, size, exchange = self.case.rounds, self.case.schedule.updates, self._exchange(initial)
         recorder, pending, used = Recorder(known), list[HandedIn](), np.zeros(len(self.weights), np.int64)
         models, finite, saved = {recorder.steps: initial.copy()}, True, time.monotonic()
-        while finite and recorder.steps < rounds and not self.stopped():
+        while finite and recorder.steps < rounds and not (self.stopped() or board.asked()):
             pending += self._taken(board)
             if len(pending) < size:
                 continue

@@ -107,14 +107,15 @@ class Launch:
         return self._output.read().decode(errors="replace")
 
     def _marked(self):
-        """Return the processes that live, and whether each is a rank."""
+        """Return the processes that live, and the rank of each that has one."""
         found = {}
         for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 variables = (path / "environ").read_bytes().split(b"\0")
                 state = (path / "stat").read_text().rpartition(")")[2].split()[0]
                 if self._mark in variables and state not in "ZX":
-                    found[int(path.name)] = any(each.startswith(_RANK) for each in variables)
+                    ranks = [int(each.partition(b"=")[2]) for each in variables if each.startswith(_RANK)]
+                    found[int(path.name)] = ranks[0] if ranks else None
         return found
 
     def until(self, reached, seconds):
@@ -125,12 +126,13 @@ class Launch:
         return self._launcher.poll() is None
 
     def send(self, number, victim, chance):
-        """Send a signal to the launcher, one rank, all ranks, or everything at once."""
+        """Send a signal to the launcher, one rank, the last one, all ranks, or everything at once."""
         marked = self._marked()
-        ranks = sorted(pid for pid, is_rank in marked.items() if is_rank)
+        ranks = sorted(pid for pid, rank in marked.items() if rank is not None)
         targets = {
             "launcher": [self._launcher.pid],
             "one rank": chance.sample(ranks, min(1, len(ranks))),
+            "last rank": sorted(ranks, key=marked.__getitem__)[-1:],
             "all ranks": ranks,
             "everything": list(marked),
         }

@@ -1,6 +1,7 @@
 """Runs by the real clock: nobody waits for another, and a replay comes to the same bits."""
 
 import os
+import random
 import signal
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from fedmpi.store.identical import differences, results_digest
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import find
 from tests.mpi.session import SUITE
+from tests.mpi.storm import Launch
 from tests.started import sets
 
 BUFFERED = ("case=fedprox", "schedule=buffered", "schedule.size=2", "schedule.clock=real", "rounds=12")
@@ -82,10 +84,15 @@ def test_a_run_that_is_killed_goes_on_with_the_steps_that_it_has(tmp_path):
     struck(signal.SIGKILL, 3, arguments, tmp_path, lambda: folders() and steps(folders()[0])[0] > 4)
     (folder,) = folders()
     resumed, known = ("run", folder, "--resume"), [steps(folder)]
-    for number, ranks in ((signal.SIGKILL, 2), (signal.SIGTERM, 3)):
-        code = struck(number, ranks, resumed, tmp_path, lambda: steps(folder)[0] > known[-1][0] + 4)
-        known.append(steps(folder))
-    assert (code, load_run(folder).status) == (75, "interrupted")
+    struck(signal.SIGKILL, 2, resumed, tmp_path, lambda: steps(folder)[0] > known[-1][0] + 4)
+    known.append(steps(folder))
+    launch = Launch(find("mpich"), 3, ("-m", "fedmpi", *resumed), tmp_path)
+    launch.until(lambda: steps(folder)[0] > known[-1][0] + 4, 120.0)
+    launch.send(signal.SIGTERM, "last rank", random.Random(0))
+    assert launch.wait(60.0) == 0
+    assert "stopped by a signal" in launch.output()
+    known.append(steps(folder))
+    assert load_run(folder).status == "interrupted"
     assert 4 < known[0][0] < known[1][0] < known[2][0] < 50
     assert not any(ended for _, ended in known)
     struck(signal.SIGKILL, 3, resumed, tmp_path, lambda: steps(folder)[1])
