@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from operator import itemgetter
 
 import numpy as np
@@ -157,6 +158,8 @@ class Point:
 
 
 Place = tuple[float, float]
+_MOST_NAMED = 8
+"""Points that are all named; of more those on the front."""
 _WIDE_RANGE, _NEAR = 30.0, 0.4
 """Costs that differ by more, none of them 0, are on a logarithmic axis; alike ones on one without 0."""
 
@@ -192,7 +195,7 @@ def scatter(title: str, labels: tuple[str, str], units: Sequence[Unit], points: 
         tip = f"{point.label}: {point.y:.4g}, {human(point.x, units)}{', on the front' * point.front}"
         covered = sum(_near(place, other) for other in places[number + 1 :])
         _point(chart, point, place, y, covered, tip)
-    _labels(chart, shown, places)
+    _labels(chart, shown, places, [point.front or len(shown) <= _MOST_NAMED for point in shown])
     names = ", ".join(point.label for point in shown if point.front)
     return chart.figure(f"{title}: {len(shown)} points, on the front {names}")
 
@@ -209,12 +212,19 @@ def _point(chart: Chart, point: Point, place: Place, y: Scale, covered: int, tip
         chart.dot(f"dot c{point.colour}{' on-front' * point.front}", *place, tip, 4 + 2.5 * covered)
 
 
-def _labels(chart: Chart, points: Sequence[Point], places: Sequence[Place]) -> None:
-    """Draw the points' names, moved apart where they would cover each other."""
+def _labels(chart: Chart, points: Sequence[Point], places: Sequence[Place], named: Sequence[bool]) -> None:
+    """Draw the names of points, moved apart where they would cover each other, inside the chart's sides.
+
+    What all names begin with is left out.
+    """
     taken = [(x - 5, x + 5, y + 3.5) for x, y in places]
-    for point, (x, y) in sorted(zip(points, places, strict=True), key=lambda pair: pair[1][1]):
-        wide, level = 5.6 * len(point.label), y + 3.5
-        left = x - 8 - wide if x + 8 + wide > chart.right else x + 8
+    common = min((point.label for point in points), key=len, default="")
+    begin_alike = all(point.label == common or point.label.startswith(f"{common}, ") for point in points)
+    found = compress(zip(points, places, strict=True), named)
+    for point, (x, y) in sorted(found, key=lambda pair: pair[1][1]):
+        label = point.label.removeprefix(f"{common}, " * begin_alike)
+        wide, level = 5.6 * len(label), y + 3.5
+        left = max(chart.left, x - 8 - wide) if x + 8 + wide > chart.right else x + 8
         while any(
             abs(level - other) < 11 and left < end and begin < left + wide for begin, end, other in taken
         ):
@@ -224,4 +234,4 @@ def _labels(chart: Chart, points: Sequence[Point], places: Sequence[Place]) -> N
         with chart.series(point.label):
             if abs(level - 3.5 - y) > 6:
                 chart.path("axis", f"M{x:.1f} {y:.1f}L{near:.1f} {level - 4:.1f}")
-            chart.text(left, level, point.label, "small")
+            chart.text(left, level, label, "small")

@@ -16,6 +16,7 @@ from fedmpi.analysis.cells import (
     grouped,
     is_group,
     key,
+    names_itself,
     redrawn,
     titles,
     value_titles,
@@ -163,7 +164,18 @@ def _named(
             heading += f", {len(run.clients)} client{'s' * (len(run.clients) != 1)}"
         against = reference_among([each.algorithm for each in cells], wanted)
         listed.append(Setting(heading, run.clients, cells, against, names[place], differs[place]))
-    return listed
+    return listed if len(looks) > 1 else _told_apart(listed)
+
+
+def _told_apart(found: Sequence[Setting]) -> list[Setting]:
+    """Return settings of one algorithm, whose cells have looks by their labels, the same in all settings."""
+    labels = list(dict.fromkeys(cell.label for each in found for cell in each.cells))
+
+    def told_apart(cell: Cell) -> Cell:
+        dash, colour = divmod(labels.index(cell.label), COLOURS)
+        return replace(cell, colour=colour, dash=dash % DASHES)
+
+    return [replace(each, cells=tuple(map(told_apart, each.cells))) for each in found]
 
 
 def _first(seeds: Mapping[int, Digest]) -> Digest:
@@ -180,16 +192,23 @@ def _names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 def _cells(
     found: Sequence[dict[int, Digest]], looks: Mapping[str, int], across: Sequence[str]
 ) -> tuple[Cell, ...]:
-    """Return the cells of a setting: named by method, by what is compared across, and by what differs."""
+    """Return the cells of a setting: named by method, by what is compared across, and by what differs.
+
+    Of an axis, such as a topology, its choice is enough, but where another axis has the same.
+    """
     found = sorted(found, key=lambda seeds: _Method(_first(seeds)).order)
     configs = [_first(seeds).repeated() for seeds in found]
     methods = [_Method(_first(seeds)) for seeds in found]
-    chosen = [""] * len(methods)
+    chosen, said = [""] * len(methods), set[str]()
     for dotted in across:
         values = [value_at(config, dotted) for config in configs]
         if len(set(zip(chosen, map(str, values), strict=True))) > len(set(chosen)):  # it is no other's doing
-            last, told = dotted.rpartition(".")[2], zip(chosen, values, value_titles(values), strict=True)
-            chosen = [each if value is None else f"{each}, {last} = {title}" for each, value, title in told]
+            own = value_titles(values)
+            alone = any(map(names_itself, values)) and said.isdisjoint(own)
+            said |= set(own) - {"none"}
+            last = "" if alone else f"{dotted.rpartition('.')[2]} = "
+            told = zip(chosen, values, own, strict=True)
+            chosen = [each if value is None else f"{each}, {last}{title}" for each, value, title in told]
     names = [method.name + each for method, each in zip(methods, chosen, strict=True)]
     drawn, used = [], Counter[str]()
     for method, seeds, config, label in zip(methods, found, configs, titles(names, configs), strict=True):

@@ -127,6 +127,17 @@ def test_points_on_the_front_are_joined_and_points_below_others_are_larger():
     assert re.findall(r'r="([0-9.]+)"', chart) == ["6.5", "4.0", "4.0", "4.0"]
 
 
+def test_of_many_points_those_on_the_front_are_named_by_what_differs():
+    names = ["FedAvg", *(f"FedAvg, ring {number}" for number in range(9))]
+    points = [
+        Point(name, 0, 10.0 + place, 60.0, (59.0, 61.0), front=name.endswith("3"))
+        for place, name in enumerate(names)
+    ]
+    chart = str(scatter("Score against traffic", ("sent", "accuracy %"), MEGABYTES, points))
+    assert re.findall(r'class="small"[^>]*>([^<]*)<', chart) == ["ring 3"]
+    assert "<title>FedAvg, ring 4: 60, 15.0 MB</title>" in chart
+
+
 def test_algorithms_that_share_a_page_have_colours_of_their_own():
     looks = algorithm_looks(["scaffold", "fedavg", "ditto", "centralised"], 5)
     assert looks["fedavg"] == 0 and len({look % 8 for look in looks.values()}) == 4

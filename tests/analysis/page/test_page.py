@@ -277,7 +277,9 @@ def test_named_tables_may_be_compared_across_and_some_runs_have_none(record):
     for name, kind in {"none": {}, "few": {"compression": {"name": "top-k", "share": 0.1}}}.items():
         folder = record({"fedavg": [[0.5]]}, f"runs/{name}", settings=kind).parent
     (setting,), _ = page_of(folder, across=["compression"]).settings([])
-    assert [cell.label for cell in setting.cells] == ["FedAvg, compression = top-k", "FedAvg"]
+    assert [cell.label for cell in setting.cells] == ["FedAvg, top-k", "FedAvg"]
+    cells = [(cell.colour, cell.dash) for cell in setting.cells]
+    assert cells == [(0, 0), (1, 0)]  # of one algorithm each has a colour
 
 
 def test_numbered_settings_are_said(tmp_path, make_run):
