@@ -68,6 +68,7 @@ def test_two_sides_are_paired_by_seed(tmp_path):
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "first-steps.ipynb"
 
 
+@pytest.mark.long
 def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

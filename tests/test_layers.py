@@ -8,6 +8,8 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -127,6 +129,7 @@ def test_a_run_without_an_extra_imports_none():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_run_imports_only_what_its_rounds_need(tmp_path):
     slow = ("sklearn", "scipy.stats", "tslearn", "pandas", "matplotlib", "torch._dynamo", "torch_geometric")
     code = f"""

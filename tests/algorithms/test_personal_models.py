@@ -33,6 +33,7 @@ def results(tmp_path_factory):
     return {each["label"]: load_run(folder / each["label"]).results for each in SUITE["matrix"]["case"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
 def test_the_global_model_is_fedavgs_and_personal_ones_are_scored(results, name):
     fedavg, found = results["fedavg"], results[name]

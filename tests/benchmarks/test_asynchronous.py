@@ -43,6 +43,7 @@ def test_settings_are_those_of_the_peer():
         assert case.rounds * case.schedule.updates == 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["asynchronous", "buffered"])
 def test_our_half_counts_the_race_apart_from_the_run(schedule):
     tiny = ["algorithm=fedavg", "dataset.synthetic.domains=3", "dataset.synthetic.graphs=40", "rounds=8"]

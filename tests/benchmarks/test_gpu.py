@@ -56,6 +56,7 @@ def table_of(part, findings):
     return markdown({**report, "parts": [report["parts"][0], found]})
 
 
+@pytest.mark.long
 def test_parts_on_made_data_and_their_tables(fedmpi, tmp_path, patient):
     options = ("--device", "cpu", "--settings", "synthetic", "--repetitions", "2", "--warmup", "1")
     done = fedmpi("bench", "gpu", *options, "--parts", "rounds", "--out", "gpu.json")
@@ -94,6 +95,7 @@ def test_a_profile_is_of_both_programs(request_of):
     assert all(each["operators"] > 0 and each["kernels"] == 0 for each in found)
 
 
+@pytest.mark.long
 def test_runs_that_were_killed_are_resumed_and_equal(request_of, here):
     found = list(launched.resume(request_of("resume", "")))
     assert [each["case"] for each in found] == ["grouped", "csr"]
@@ -101,12 +103,14 @@ def test_runs_that_were_killed_are_resumed_and_equal(request_of, here):
         assert each["agrees"] and each["killed_after"] >= 5 and 0 < each["resumed_at"] < each["rounds"]
 
 
+@pytest.mark.long
 def test_several_ranks_have_the_results_of_one_also_by_buffers_of_the_device(request_of, here):
     found = list(launched.ranks(request_of("ranks", "")))
     assert [each["agrees"] for each in found] == [True, True]
     assert "- 2 ranks, reduction.buffers = device: the same bits" in table_of("ranks", found)
 
 
+@pytest.mark.long
 def test_ranks_that_share_a_device_are_timed_and_agree(request_of, here, monkeypatch):
     monkeypatch.setattr(launched, "_SHARING", (1, 2))
     found = list(launched.sharing(request_of("sharing")))

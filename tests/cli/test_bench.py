@@ -74,6 +74,7 @@ def test_a_machine_that_others_use_is_said_to_be_no_quiet_one(fedmpi, tmp_path):
     assert float(found[1]) >= 1
 
 
+@pytest.mark.long
 def test_ranks_as_json(fedmpi):
     options = ("--rounds", "3", "--repetitions", "1", "--warmup", "0", "--ranks", "1,2")
     report = as_json(fedmpi("bench", "ranks", *TINY, *options, "--json"))
@@ -123,6 +124,7 @@ def test_ranks_that_get_term_end_what_they_started(fedmpi_process, tmp_path, mon
 BALLAST = 300 << 20
 
 
+@pytest.mark.long
 def test_data_of_each_stage_in_processes_of_their_own(fedmpi, real_data):
     ballast = bytearray(BALLAST)  # a child's getrusage would start with it
     ballast[:: 1 << 12] = b"1" * len(ballast[:: 1 << 12])

@@ -46,6 +46,7 @@ def claimed(tmp_path):
     return write
 
 
+@pytest.mark.long
 def test_seeds_are_added_until_claims_are_decided_or_a_run_is_lost(fedmpi, claimed, tmp_path):
     given = ("sweep", claimed(AS_GOOD, LOST), "--until-decided", "--out", "runs", "--max-seeds", "9")
     before = fedmpi(*given, "--dry-run", code=0)

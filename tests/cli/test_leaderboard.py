@@ -24,6 +24,7 @@ algorithm = [{ label = "fedavg", algorithm = "fedavg" }]
 """
 
 
+@pytest.mark.long
 def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     (tmp_path / "demo.toml").write_text(SUITE)
     refused(fedmpi("leaderboard", "page"), "no rows in results/reference/leaderboard/graphs.csv")

@@ -57,6 +57,7 @@ def goes_on(process, folder):
     return err
 
 
+@pytest.mark.long
 def test_the_new_owners_files_stay_as_they_are(fedmpi, stopped):
     _, folder = stopped
     with signalled(lambda client, case, round: True):
@@ -67,6 +68,7 @@ def test_the_new_owners_files_stay_as_they_are(fedmpi, stopped):
     assert lines.read(folder / "events.jsonl")[-1].status == "interrupted"
 
 
+@pytest.mark.long
 def test_a_run_whose_lock_was_removed_writes_nothing_more(stopped):
     (stopped[1] / "lock").unlink()
     goes_on(*stopped)

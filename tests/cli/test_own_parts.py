@@ -72,6 +72,7 @@ def test_a_run_of_an_edited_model_is_refused(own):
     refused(own(text + "# edited\n", "model=plain"), "was made with another version of own.py (sha256 ")
 
 
+@pytest.mark.long
 def test_a_tensor_of_another_shape_on_another_client_is_named(tmp_path, tiny_suite):
     (tmp_path / "own.py").write_text(MODEL.format(width="shape.width", returned="Network()"))
     words = ("run", tiny_suite, "--case", "0", "--plugin", "own.py", "--set", "model=plain")

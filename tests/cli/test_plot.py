@@ -42,6 +42,7 @@ def set_status(folder, status):
         record.finish(status)
 
 
+@pytest.mark.long
 def test_a_suite_is_run_and_drawn_and_then_only_drawn(fedmpi, suite, tmp_path):
     done = fedmpi("plot", suite(), "--workers", 2, code=0)
     assert "2 cases, 0 complete, 2 to run" in done.stdout

@@ -38,6 +38,7 @@ def test_rows_of_a_run(fedmpi, tiny_suite, tmp_path):
     assert float(first["model_gflop"]) > 0
 
 
+@pytest.mark.long
 def test_the_committed_table_and_document_are_made_of_the_committed_rows(tmp_path):
     reference, docs = ROOT / "results" / "reference", ROOT / "docs"
     assert reproduction([reference], tmp_path / "cells.csv", tmp_path / "reproduction.md") == 0

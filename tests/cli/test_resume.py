@@ -99,6 +99,7 @@ def with_another_number(record):
         file["rounds/test_accuracy"][0, 0] = 3e181
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("damage", "resumed"),
     [(cut_short, ("tiny.toml", "--case", "0", "--out", "runs")), (with_another_number, ("runs/fedavg",))],
@@ -120,6 +121,7 @@ def test_without_a_checkpoint_all_is_computed_again_and_must_agree(fedmpi, inter
     assert run.status == "complete"
 
 
+@pytest.mark.long
 def test_a_recomputed_round_that_differs_stops_the_run(fedmpi, interrupted, monkeypatch):
     folder = interrupted()
     shutil.rmtree(folder / "checkpoints")

@@ -20,6 +20,7 @@ from fedmpi.store.reader import load_run
 from tests.cli.refusals import refused
 
 
+@pytest.mark.long
 def test_a_suite_ends_with_a_table_and_is_repeated_bit_for_bit(fedmpi, tiny_suite, tmp_path):
     done = fedmpi("run", tiny_suite, code=0)
     assert "Partition: 3 clients" in done.stdout
@@ -43,6 +44,7 @@ def test_a_suite_ends_with_a_table_and_is_repeated_bit_for_bit(fedmpi, tiny_suit
     assert {row["algorithm"] for row in json.loads(done.stdout)} == {"fedavg", "fedprox", "self-train"}
 
 
+@pytest.mark.long
 def test_suites_are_listed_by_words_of_their_names_and_descriptions(fedmpi):
     everything, some = fedmpi("suites").stdout, fedmpi("suites", "fclg", "nci1").stdout
     assert all(f"\n{name} " in everything for name in locations.bundled())
@@ -138,6 +140,7 @@ def test_scores_that_are_lost_end_the_run_before_their_round(fedmpi, tiny_suite,
     assert run.reason.startswith(f"round {last + 1}: client synthetic-1 ")
 
 
+@pytest.mark.long
 def test_a_process_finishes_its_round_and_goes_on(fedmpi, fedmpi_process, tiny_suite, tmp_path):
     """The others are in ``test_resume.py``, and USR1 in ``test_watch.py``."""
     arguments = ["run", str(tiny_suite), "--case", "0", "--set", "rounds=80"]

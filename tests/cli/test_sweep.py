@@ -101,6 +101,7 @@ class Leaves(Algorithm):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_worker_runs_cases_as_single_runs_do_and_loses_only_the_one_that_ends_it(fedmpi, tmp_path, ranks):
     (tmp_path / "suite.toml").write_text(SUITE)
@@ -130,6 +131,7 @@ def attempt_of(folder):
     return attempt.provenance["mpi"]["ranks"][0]["pid"]
 
 
+@pytest.mark.long
 def test_shares_divide_a_suite_and_a_list_of_its_cases(fedmpi, tiny_suite, tmp_path):
     done = fedmpi("sweep", tiny_suite, "--out", "runs", "--share", "1/2")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 case, 0 complete, 1 to run")

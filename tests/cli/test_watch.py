@@ -25,6 +25,7 @@ def started():
         process.wait()
 
 
+@pytest.mark.long
 def test_a_run_is_watched_through_its_interruption_to_its_end(fedmpi_process, started, tiny_suite, tmp_path):
     run = fedmpi_process("run", tiny_suite, "--out", "runs", *LONG)
     started.append(run)

@@ -111,6 +111,7 @@ model = ["fedgraphnn/gcn", "fedgraphnn/gat", "mpnn"]
 MODELS = ("gin", "{ name = 'gin', norm = 'batch+graph' }", "fedstar", "gcn", "gat", "sage", "sgc", "mpnn")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("suite", "case", "settings"),
     [
@@ -128,6 +129,7 @@ def test_a_run_compiles_nothing_after_its_warm_up(suite, case, settings, tiny_su
     assert "LATE" not in output
 
 
+@pytest.mark.long
 def test_a_cache_file_that_is_cut_short_is_made_anew(
     tmp_path, tiny_suite, fedmpi, fedmpi_process, monkeypatch
 ):

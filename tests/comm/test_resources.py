@@ -79,6 +79,7 @@ def test_a_run_with_few_descriptors_ends_in_a_line(tiny_suite, shell, most):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("most", range(34, 52, 4))
 def test_all_ranks_of_a_launch_decide_alike(tiny_suite, shell, ranks, most):

@@ -16,6 +16,7 @@ def test_a_round_is_latency_transfers_and_training():
     assert devices.end(1, 7, 100) == 107
 
 
+@pytest.mark.long
 def test_work_rests_while_a_device_is_not_there():
     devices = EqualOptions(on=5.0, off=3.0).make(4, 40)
     assert devices.end(0, 10**12, 1) > 10**12

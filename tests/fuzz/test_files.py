@@ -144,6 +144,7 @@ READS = {
 """Whether a digest covers them, inputs, what is laid out, damages, files with commands that read them, a call."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", READS)
 def test_a_damaged_file_is_refused_or_read(request, explore, bench, name):
     """As it was, where it has a digest; else in some way, without a traceback."""

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import strategies as st
 
 from tests.fuzz.oracle import Failure, flaw
@@ -215,6 +216,7 @@ def names(said, wrong):
     return len(said) == 1 and "wrong" in said[0] and wrong.named in said[0]
 
 
+@pytest.mark.long
 def test_any_hook_is_right_or_named_in_one_line(explore, server):
     def attempt(wrong, folder):
         (folder / "suite.toml").write_text(SUITE)

@@ -24,6 +24,7 @@ class Full(Algorithm):
 """
 
 
+@pytest.mark.long
 def test_one_ranks_full_disk_ends_the_job_with_one_line_and_the_run_goes_on_later(
     tiny_suite, fedmpi, tmp_path
 ):
@@ -61,6 +62,7 @@ def launched_apart(mount, path, out):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mount", "line"),
     [

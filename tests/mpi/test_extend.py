@@ -18,6 +18,7 @@ def test_the_pages_have_an_example_of_each_kind():
     assert " ".join(examples("extend-data.md")) == of_data
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("file", EXAMPLES)
 def test_an_example_runs_as_the_page_says(file, fedmpi, tmp_path):
@@ -41,6 +42,7 @@ def test_an_example_runs_as_the_page_says(file, fedmpi, tmp_path):
     assert (run.results["model_flops"] > 0).all()
 
 
+@pytest.mark.long
 def test_the_algorithm_of_the_readme_runs_beside_fedavg(tmp_path, fedmpi):
     for file, text in re.findall(r"`(half\.\w+)`:\n\n```\w+\n(.*?)```", README, re.DOTALL):
         (tmp_path / file).write_text(text)

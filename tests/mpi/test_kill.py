@@ -32,6 +32,7 @@ SAVING = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("blows", [METHODS, EXCHANGE, SAVING], ids=["methods", "exchange", "saving"])
 def test_kills_change_nothing(blows, fedmpi, tmp_path):
@@ -58,6 +59,7 @@ def test_kills_change_nothing(blows, fedmpi, tmp_path):
             assert len(list((folder / "checkpoints").iterdir())) == 2 * of_each
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_in_its_race_is_its_replay(fedmpi, tmp_path):
     storm = Storm(find("mpich"), tmp_path, ["real-buffered"], rounds=ROUNDS)
     storm.strike(Blow("real-buffered", 3, "one rank", moment="race"))

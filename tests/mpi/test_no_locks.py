@@ -89,6 +89,7 @@ def without_locks(refused, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_a_run_is_killed_resumed_and_reported_and_a_track_is_run(
     refused, without_locks, fedmpi, tmp_path, monkeypatch
 ):

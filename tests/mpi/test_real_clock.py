@@ -44,6 +44,7 @@ def started(mpi, ranks, settings, cwd):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mpi", "settings", "ranks"),
     [("mpich", BUFFERED, 1), ("mpich", ASYNCHRONOUS, 2), ("openmpi", ASYNCHRONOUS, 1)],
@@ -78,6 +79,7 @@ def struck(number, ranks, arguments, cwd, moment):
     return process.returncode
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on_with_the_steps_that_it_has(tmp_path):
     name, longer = tmp_path / "runs", sets(*BUFFERED, "rounds=50", "checkpoint_seconds=0.0")
     arguments, folders = ("run", SUITE, *longer, "--out", name), lambda: list(name.glob("*"))
@@ -111,6 +113,7 @@ def test_a_run_that_is_killed_goes_on_with_the_steps_that_it_has(tmp_path):
         load(folder, "0" * 64, 5)
 
 
+@pytest.mark.long
 def test_synchronous_rounds_wait_for_slow_devices_and_compute_the_same(tmp_path):
     settings = "case=fedprox", "rounds=3"
     slow = ("schedule.clock=real", "devices=file", "devices.columns={speed=[5.0,1.0,20.0,20.0,20.0]}")
@@ -131,6 +134,7 @@ def test_synchronous_rounds_wait_for_slow_devices_and_compute_the_same(tmp_path)
     assert (again.measured("round_seconds") < seconds).all()
 
 
+@pytest.mark.long
 def test_nobody_waits_for_slow_devices(tmp_path):
     slow = ("devices=file", "devices.columns={speed=[1.0,50.0,50.0,50.0,50.0]}")
     folder = started("mpich", 3, (*BUFFERED, *slow, "rounds=40"), tmp_path)

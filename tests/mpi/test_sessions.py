@@ -25,7 +25,16 @@ def test_session_of_one_rank_in_this_process(alone, fedmpi):
     check_raised(alone)
 
 
-@pytest.mark.parametrize(("name", "ranks"), [("mpich", 3), ("openmpi", 4), ("mpich", 2), ("openmpi", 2)])
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        ("mpich", 2),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (("mpich", 3), ("openmpi", 4), ("openmpi", 2))
+        ),
+    ],
+)
 def test_session(name, ranks, alone, tmp_path, fedmpi):
     session = SUITE.with_name("session.py")
     code, output = find(name).run(ranks, session, tmp_path, name, cwd=tmp_path, timeout=LIMIT_S)

@@ -57,6 +57,7 @@ def command(tmp_path):
     gc.collect()
 
 
+@pytest.mark.long
 def test_exchanges_bring_the_same_on_any_ranks(command, fedmpi, tmp_path):
     arguments = command(WHOLE)
     done = fedmpi(*arguments, "one")

@@ -29,6 +29,7 @@ BY_HAND = """def train(self, client):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kernels", ["compiled", "csr", "reference"])
 def test_steps_by_hand_are_those_of_run_epochs(program, kernels):
     settings = (f"kernels={kernels}", "local_epochs=2")

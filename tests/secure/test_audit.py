@@ -98,6 +98,7 @@ def windows(vectors):
     return set().union(*(search.windows(vector) for vector in vectors))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", SECURE)
 def test_no_update_reaches_rank_0_nor_leaves_it(audited, case):
     content = b"".join(audited.transcript(case)[1])
@@ -227,6 +228,7 @@ def test_the_record_holds_figures_of_all_clients_together(audited):
     assert np.isnan(whole.measured("client_cpu_seconds")).all()
 
 
+@pytest.mark.long
 def test_the_record_of_figures_is_the_same_on_any_ranks(audited, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE)
     arguments = ["-m", "fedmpi", "run", "suite.toml", "--case", "protocol", "--out", tmp_path / "two"]

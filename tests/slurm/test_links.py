@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from fedmpi.store.reader import load_run
 from tests.mpi.launcher import MPICH
 
@@ -19,6 +21,7 @@ schedule = { name = "buffered", size = 2, clock = "real" }
 """
 
 
+@pytest.mark.long
 def test_a_race_over_slow_links_is_its_replay(slow_cluster, fedmpi, tmp_path):
     (tmp_path / "race.toml").write_text(RACE)
     launch = ["srun", "-K0", "-W15", "-N3", "-n3", "--mpi=pmi2", sys.executable, "-m", "fedmpi"]

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from fedmpi.store.reader import load_run
 from tests.slurm.conftest import drain, wait_for, warn
 from tests.slurm.test_sweep import rounds_of
@@ -20,6 +22,7 @@ def state_of(slurm, job):
     return facts["JobState"], facts["ExitCode"]
 
 
+@pytest.mark.long
 def test_an_array_of_two_covers_three_cases_and_survives_a_warning(slurm, fedmpi, tiny_suite, tmp_path):
     long = '[[where]]\nwhen = { algorithm = "fedprox" }\nset = { rounds = 250 }\n'  # caught running
     (tmp_path / "long.toml").write_text(tiny_suite.read_text() + long)
@@ -75,6 +78,7 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, fedmpi, tiny_suite, tmp_
     assert slurm.command("squeue", "-h").stdout == ""
 
 
+@pytest.mark.long
 def test_a_node_that_fails_costs_an_attempt_and_no_results(slurm, fedmpi, tiny_suite, tmp_path):
     (tmp_path / "long.toml").write_text(tiny_suite.read_text().replace("rounds = 4", "rounds = 250"))
     chosen = ("--set", "algorithm=fedavg", "--out", tmp_path / "runs")

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 
+import pytest
+
 from fedmpi.store.reader import load_run
 from tests.slurm.conftest import drain, wait_for, warn
 
@@ -70,6 +72,7 @@ def disturb_each(slurm, fedmpi, root):
             todo.pop(name)(found[name]["task"])
 
 
+@pytest.mark.long
 def test_every_disturbed_case_ends_as_if_nothing_had_happened(slurm, fedmpi, tmp_path):
     (tmp_path / "disturbed.toml").write_text(SUITE)
     root = tmp_path / "results" / "runs" / "disturbed"

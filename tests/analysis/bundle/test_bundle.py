@@ -62,6 +62,7 @@ def repacked(bundle, change):
     return target
 
 
+@pytest.mark.long
 def test_a_bundle_of_a_whole_suite_says_what_somebody_else_must_know_and_is_valid(here, bundle, tmp_path):
     done = here("records", "verify", bundle)
     assert (done.returncode, done.stdout.splitlines()) == (
@@ -233,6 +234,7 @@ def scaling(scaled, fedmpi, tmp_path):
     return fedmpi
 
 
+@pytest.mark.long
 def test_of_a_scaling_suite_the_runs_on_every_number_of_ranks_are_packed(scaling, tmp_path):
     done = scaling("records", "pack", "small.toml", "--out", "a.tar.gz")
     assert (done.returncode, done.stderr) == (0, "")

@@ -44,6 +44,7 @@ def mean_of(runs, objective):
     return 100 * np.mean([run.results["clustering_accuracy"] for run in chosen], axis=0)
 
 
+@pytest.mark.long
 def test_curves_by_round_and_by_a_setting_and_places_in_the_plane(runs, draw):
     of_one = [run for run in runs if run.config["local_epochs"] == 1]
     (axis,) = draw("clustering", of_one).axes
