@@ -171,7 +171,7 @@ def test_the_complete_graph_has_the_bits_of_fedavg(tmp_path):
         assert np.array_equal(complete.results[f"mean_model_{name}"], complete.results[name])
 
 
-def test_the_record_of_a_ring(tmp_path):
+def test_the_record_of_a_ring(tmp_path, fedmpi):
     record = finished(tmp_path, *ONE, "topology=ring", "evaluation.every=3")
     ring = record.results
     assert (ring["degree"] == 2).all() and (ring["consensus_distance"] > 0).all()
@@ -183,3 +183,7 @@ def test_the_record_of_a_ring(tmp_path):
     assert shown["mean_model_test_accuracy"] == ring["mean_model_test_accuracy"][-1].mean()
     assert shown["test_accuracy"] == ring["test_accuracy"][-1].mean()
     assert len(set(ring["parameter_digest"][-1].tolist())) == 5
+    printed = fedmpi(
+        "report", record.folder, "--by", "algorithm", "--markdown", "--columns", "mean model"
+    ).stdout
+    assert f"{100 * shown['mean_model_test_accuracy']:.2f}" in printed

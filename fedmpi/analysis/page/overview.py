@@ -18,6 +18,7 @@ from fedmpi.analysis.page.sections import Section, leaders, part, table
 from fedmpi.analysis.page.units import Unit, amounts
 from fedmpi.analysis.scores import BEST, LAST, PUBLISHED, rules
 from fedmpi.metrics.metric import Metric
+from fedmpi.store.schema import MEAN_MODEL
 from fedmpi.tables.table import NONE, Column, Entry, filled, number, share, words
 
 _MEANINGS = {
@@ -81,6 +82,10 @@ def columns(settings: Sequence[Setting]) -> list[Column[Line]]:
         Column(
             "gain over self-train", _gain_entry,
             f"{metric.points} mean over clients, over the seeds that both have".strip(),
+        ),
+        _figure(
+            metric, f"{MEAN_MODEL}{field}", "mean model",
+            "last round, with the mean of the clients' models in place of each one's own",
         ),
         _figure(
             metric, f"benign_{field}", "benign clients",
@@ -188,7 +193,7 @@ def _meaning(metric: Metric, text: str) -> str:
 def _figure(metric: Metric, name: str, title: str, meaning: str, pasted: bool = False) -> Column[Line]:
     def entry(line: Line) -> Entry:
         found = line[1].figure(name)
-        return score(metric, found if metric.field() == name else found.mean)
+        return score(metric, found if name.endswith(metric.field()) else found.mean)
 
     return Column(title, entry, meaning, pasted=pasted)
 
