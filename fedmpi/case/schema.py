@@ -152,6 +152,8 @@ class Case(Options):
     configuration."""
     watchdog_seconds: float = Field(1800.0, ge=0)
     """Silence after which a rank that stands still ends the run; 0: never. Not part of the configuration."""
+    track: Literal["none", "tensorboard", "mlflow", "wandb"] = "none"
+    """A tracker that rank 0 tells of each round, beside the record. Not part of the configuration."""
     link: LinkOptions = LinkOptions()
     """The clients' link, for virtual seconds; no result depends on it."""
 
@@ -172,9 +174,9 @@ class Case(Options):
         """Return the resolved configuration as plain data, as it is stored in the record.
 
         When a run is given up is no part of it, so that one that was can be continued with more patience;
-        nor is where its clients live, nor what stays of its checkpoints.
+        nor is where its clients live, what stays of its checkpoints, nor who is told of its rounds.
         """
-        unused = {"watchdog_seconds", "server", "checkpoints"}
+        unused = {"watchdog_seconds", "server", "checkpoints", "track"}
         if self.kernels != "grouped":
             unused.add("group_size")
         return self.model_dump(mode="json", exclude=unused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedmpi.cli.ending import outlive
@@ -18,6 +19,7 @@ from fedmpi.store.provenance import checkout_state
 
 if TYPE_CHECKING:
     from fedmpi.cli.progress import Console
+    from fedmpi.cli.trackers import Tracked
     from fedmpi.comm.world import World
 
 
@@ -55,15 +57,27 @@ class Session:
         checked = item.checked
         place = item.folder, self.source, resume, self.checkout
         job = Job(checked.case, checked.algorithm, *place, audit, item.order)
+        tracked = self._tracked(console, job.case.track, item.folder)
+        complete = False
         try:
-            run(job, self.world, console, self.stop)
+            run(job, self.world, tracked or console, self.stop)
+            complete = True
         except Diverged as error:
             if self.world.is_root:
                 console.note(f"{job.folder}: diverged: {error}")
             return error.exit_code
         finally:
+            if tracked is not None:
+                tracked.end(complete)
             console.close()
         return 0
+
+    def _tracked(self, console: Console, name: str, folder: Path) -> Tracked | None:
+        if name == "none" or not self.world.is_root:
+            return None
+        from fedmpi.cli.trackers import Tracked
+
+        return Tracked(console, folder, name)
 
 
 def with_session(plan: Sequence[Planned], source: DataSource, action: Callable[[Session], int]) -> int:

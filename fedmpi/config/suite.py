@@ -27,7 +27,7 @@ from fedmpi.config.names import case_name, readable, refuse_no_name
 from fedmpi.config.tables import Settings, closest, look_up, merge, nested, parse_override, value_at
 from fedmpi.errors import BadInput
 
-_UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints"})
+_UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints", "track"})
 """Settings that decide no result: a case that is given another goes on under its name."""
 
 _KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")

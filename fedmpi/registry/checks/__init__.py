@@ -16,5 +16,5 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
     yield from settings.record(case)
     yield from reduction.misfits(algorithm, case)
     of_axes = (compression.misfits, topology.misfits, schedule.misfits)
-    for rules in (settings.attack, *of_axes, settings.privacy, settings.population):
+    for rules in (settings.attack, *of_axes, settings.privacy, settings.population, settings.tracker):
         yield from rules(case)

@@ -103,6 +103,12 @@ def privacy(case: Case) -> Misfits:
         yield "privacy", f"\"{kind.name}\" needs the extra privacy: pip install 'fedmpi[privacy]'"
 
 
+def tracker(case: Case) -> Misfits:
+    """Yield that a tracker is not installed."""
+    if case.track != "none" and find_spec(case.track) is None:
+        yield "track", f"{case.track} is missing: pip install 'fedmpi[track]'"
+
+
 def population(case: Case) -> Misfits:
     """Yield the settings that a population cannot have, and what to do."""
     kind = 'partition "population"'
