@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from fedmpi.graphs.packed import Int, Topology
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def adjacency(topology: Topology) -> sparse.csr_array:
     """Return the 0/1 adjacency matrix of all graphs, int64 [N, N], symmetric."""
+    from scipy import sparse  # takes an eighth of a second to import, and ranks that only train need none
+
     shape = (topology.num_nodes, topology.num_nodes)
     ones = np.ones(topology.num_edges, np.int64)
     directed = sparse.csr_array((ones, topology.columns, topology.row_ptr), shape=shape)
