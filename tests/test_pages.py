@@ -1,6 +1,7 @@
 """What pages point to: links and their sections, and the commands that they show."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -72,3 +73,15 @@ def test_a_wrong_command_or_option_would_be_found():
     assert problem(["reprot", "RUNS"]) == "no command reprot"
     assert problem(["report", "--htlm", "x"]) == "no option --htlm"
     assert problem(["paper", "reproduction", "--cells", "x"]) is None
+
+
+SHOWN = re.compile(r"^<!-- python results/means.py (.*) -->\n((?:\|.*\n)+)", re.M)
+TABLES = [(page, *found.groups()) for page in PAGES for found in SHOWN.finditer(text_of(page))]
+
+
+@pytest.mark.parametrize(
+    ("page", "arguments", "shown"), TABLES, ids=[f"{page} {args}" for page, args, _ in TABLES]
+)
+def test_tables_of_committed_rows_are_what_the_script_prints(page, arguments, shown):
+    file, *figures = arguments.split()
+    assert runpy.run_path(str(ROOT / "results" / "means.py"))["table"](ROOT / file, *figures) == shown
