@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedmpi.analysis.comparison.compare import Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
@@ -154,7 +154,11 @@ def compare(
 
 
 def load_model(
-    run: str | Path, client: str | None = None, *, plugins: Sequence[str | Path] = ()
+    run: str | Path,
+    client: str | None = None,
+    round: Literal["last", "best"] = "last",
+    *,
+    plugins: Sequence[str | Path] = (),
 ) -> TrainedModel:
     """Return a trained model as a module of torch, in evaluation mode.
 
@@ -164,6 +168,8 @@ def load_model(
         Run folder, from whose last checkpoint the model is read; or a file of ``fedmpi export --model``.
     client : str, optional
         Whose model of a run, as the run evaluated it; by default the one that all clients share.
+    round : str, optional
+        Of a run with ``keep = "best"``: "best" is the client's round of the best validation accuracy.
     plugins : sequence of str or Path
         Files that define parts of the run, or the file's model.
 
@@ -180,9 +186,9 @@ def load_model(
     load_plugins(map(Path, plugins))
     path = Path(run)
     if path.suffix not in files.SUFFIXES:
-        return from_run(single_run(path), client, DataSource.from_environment())
-    if client is not None:
-        raise BadInput(f"{path} is one model: client is for run folders")
+        return from_run(single_run(path), client, DataSource.from_environment(), round)
+    if client is not None or round != "last":
+        raise BadInput(f"{path} is one model: client and round are for run folders")
     return files.load(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ from fedmpi.cli.options import Data, Plugin, Runs
 from fedmpi.cli.terminal import left_out, say
 from fedmpi.errors import BadInput
 
+if TYPE_CHECKING:
+    from fedmpi.trained.from_run import Which
+
 
 def export(
     runs: Runs,
@@ -22,6 +25,7 @@ def export(
     tensorboard: Path | None = None,
     model: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     client: str | None = None,
+    round: Literal["last", "best"] = "last",
     plugin: Plugin = None,
 ) -> int:
     """Write runs as TensorBoard's event files, or a trained model of one run.
@@ -34,6 +38,8 @@ def export(
         File for a trained model, .safetensors or .pt; what builds it again goes beside it, as .json.
     client
         With --model: whose model; default the one that all clients share, where they do.
+    round
+        With --model: best is the client's best round by validation, of a run with keep = "best".
 
     Returns
     -------
@@ -48,22 +54,22 @@ def export(
     """
     if (tensorboard is None) == (model is None):
         raise BadInput("say what to write: --tensorboard DIR, or --model FILE")
-    if client is not None and model is None:
-        raise BadInput("--client is for --model")
+    if model is None and (client is not None or round != "last"):
+        raise BadInput("--client and --round are for --model")
     if model is not None:
-        return _model(runs, model, client, options)
+        return _model(runs, model, client, round, options)
     assert tensorboard is not None
     return _events(runs, tensorboard)
 
 
-def _model(runs: Sequence[Path], file: Path, client: str | None, options: Data) -> int:
+def _model(runs: Sequence[Path], file: Path, client: str | None, round: Which, options: Data) -> int:
     from fedmpi.trained import files
     from fedmpi.trained.from_run import from_run
 
     if len(runs) > 1:
         raise BadInput("--model: name one run")
     files.check_name(file)
-    trained = from_run(single_run(runs[0]), client, options.source())
+    trained = from_run(single_run(runs[0]), client, options.source(), round)
     files.save(trained, file)
     say(f"{file}, {file.with_suffix('.json').name}: {trained.extra_repr()}")
     return 0

@@ -8,6 +8,7 @@ from functools import partial
 import torch
 
 from fedmpi.case.schema import Case
+from fedmpi.client.best import BestModel
 from fedmpi.client.client import Client
 from fedmpi.client.federation import Federation
 from fedmpi.client.layouts import MemoryLayout, MessageLayout
@@ -101,6 +102,7 @@ class ClientFactory:
             sent={name: torch.zeros(size, device=device) for name in self._algorithm.sends},
             chain={name: torch.zeros(shared.trained, device=device) for name in self._chain},
             start=torch.zeros(size * vectors, device=device) if case.schedule.stale else None,
+            best=BestModel(model.length, device) if case.keep == "best" else None,
             told={name: torch.full(tells.shape(name), torch.nan, device=device) for name in tells.messages},
             messages=self.messages,
             public=self._public,

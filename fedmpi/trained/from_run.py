@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from fedmpi.case.schema import Case
 from fedmpi.client.client import Client
 from fedmpi.client.factory import ClientFactory
 from fedmpi.client.federation import assemble, deal, load
-from fedmpi.client.program_view import BetweenRounds
 from fedmpi.config.tables import closest
 from fedmpi.datasets.features import resolve
 from fedmpi.datasets.loading import digest_of
@@ -38,8 +37,12 @@ _MOST_NAMES = 12
 """Clients that a message names."""
 
 
-def from_run(run: Run, client: str | None, source: DataSource) -> TrainedModel:
-    """Return a client's model as the run evaluated it after the round of its last checkpoint.
+Which = Literal["last", "best"]
+"""Round of the last checkpoint, or the client's best by validation."""
+
+
+def from_run(run: Run, client: str | None, source: DataSource, round: Which = "last") -> TrainedModel:
+    """Return a client's model as the run evaluated it, after the round of its last checkpoint or in its best.
 
     Parameters
     ----------
@@ -47,7 +50,10 @@ def from_run(run: Run, client: str | None, source: DataSource) -> TrainedModel:
     client : str or None
         None: the model that all clients share, where they share one.
     source : DataSource
-        The run's datasets, which are prepared where they are not: they say how large the model is.
+        Of the run's datasets, which are prepared where they are not: they say how large the model is.
+
+    round : str
+        "best" needs a client, and a run with ``keep = "best"``.
 
     Raises
     ------
@@ -60,10 +66,16 @@ def from_run(run: Run, client: str | None, source: DataSource) -> TrainedModel:
         raise BadInput(
             f'{run.folder}: objective "{checked.case.objective.name}" trains no model with outputs'
         )
+    if round not in get_args(Which):
+        raise BadInput(f'round must be "last" or "best", not {round!r}')
+    if round == "best" and checked.case.keep != "best":
+        raise BadInput(f'{run.folder}: it kept the last models alone; run it with keep = "best"')
+    if round == "best" and client is None:
+        raise BadInput("each client has a best round of its own: name a client")
     try:
         manifest = _newest(run)
         source.prepare(checked.case.dataset.name)
-        return _Checkpoint(run, checked, source, manifest).model(client)
+        return _Checkpoint(run, checked, source, manifest).model(client, round)
     except Unfit as error:
         raise BadInput(f"{run.folder / checkpoint.FOLDER}: {error}") from None
 
@@ -102,7 +114,7 @@ class _Checkpoint:
         place = self._case, self._hooks, self._federation
         self._factory = ClientFactory(*place, torch.device("cpu"), state_of(self._case))
 
-    def model(self, name: str | None) -> TrainedModel:
+    def model(self, name: str | None, round: Which) -> TrainedModel:
         """Return the model of a client, or that of all."""
         names = self._run.clients
         if name is not None and name not in names:
@@ -117,11 +129,14 @@ class _Checkpoint:
             )
         number = 0 if name is None else names.index(name)
         client = self._client(number)
-        judged = None if whole else self._hooks.evaluated
-        parameters = client.row if judged is None else judged(BetweenRounds(client))
+        parameters, after = client.row if whole else client.evaluated(), self._manifest.meta.rounds
+        if round == "best":
+            if client.best is None or client.best.round < 0:
+                raise BadInput(f"{self._run.folder}: {name} has no validation examples, so no best round")
+            parameters, after = client.best.parameters, client.best.round + 1
         client.model.parameters.copy_(parameters)
         state = client.model.module.state_dict()
-        about = self._about("" if whole else names[number], number, client.model.parameters)
+        about = self._about("" if whole else names[number], number, after, client.model.parameters)
         return TrainedModel(about, state)
 
     def _is_shared(self) -> bool:
@@ -147,7 +162,7 @@ class _Checkpoint:
             raise Unfit(f"the state of {self._run.clients[number]} is not the one that the record is of")
         return client
 
-    def _about(self, client: str, number: int, parameters: Tensor) -> About:
+    def _about(self, client: str, number: int, after: int, parameters: Tensor) -> About:
         case, federation = self._case, self._federation
         split, shape = federation.partition.clients[number], federation.shapes[number]
         raw, task = federation.raws[split.dataset], federation.task
@@ -160,7 +175,7 @@ class _Checkpoint:
             run=case.name,
             algorithm=case.algorithm.name,
             client=client,
-            round=self._manifest.meta.rounds,
+            round=after,
             dataset=raw.name,
             task=task.name,
             features=features,

@@ -53,7 +53,7 @@ def test_the_command_writes_a_clients_model(trained, command):
     [
         ((), "say what to write: --tensorboard DIR, or --model FILE"),
         (("--model", "a.pt", "--tensorboard", "tb"), "say what to write"),
-        (("--tensorboard", "tb", "--client", "a"), "--client is for --model"),
+        (("--tensorboard", "tb", "--client", "a"), "--client and --round are for --model"),
         (("--model", "a.onnx"), "a.onnx: the name of a model must end in .safetensors or .pt"),
         (("--model", "a.pt"), "its clients share no whole model; name one: synthetic-0, synthetic-1, synthetic-2"),
     ],
@@ -123,7 +123,7 @@ def test_a_damaged_file_is_refused_in_a_line_and_nothing_is_executed(tmp_path, m
 
 def test_a_file_is_one_client(tmp_path):
     files.save(model(), tmp_path / "mine.pt")
-    with pytest.raises(BadInput, match="is one model: client is for run folders"):
+    with pytest.raises(BadInput, match="is one model: client and round are for run folders"):
         fedmpi.load_model(tmp_path / "mine.pt", "a")
 
 

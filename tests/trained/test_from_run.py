@@ -2,17 +2,21 @@
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import fedmpi
+from fedmpi.config.tables import toml_document
 from fedmpi.datasets import cache
 from fedmpi.errors import BadInput
 from fedmpi.store import checkpoint
+from fedmpi.store.reader import load_run
+from tests.cli.test_resume import signalled
 from tests.mpi.molecules import prepare
-from tests.trained.conftest import held_out_of, listed, outcome_of
+from tests.trained.conftest import CASE, held_out_of, listed, outcome_of
 
 LOUVAIN = {
     "dataset": "synthetic-nodes",
@@ -177,3 +181,82 @@ def test_several_runs_are_refused(trained, command, tmp_path):
     command("run", "home.toml", "--out", "runs/more", "--set", "seed=4", code=0)
     with pytest.raises(BadInput, match="holds 2 runs: name one, such as"):
         fedmpi.load_model(tmp_path / "runs")
+
+
+BEST = {"keep": "best", "rounds": 6, "local_epochs": 4, "optimizer": {"lr": 0.03}}
+
+
+def best_round(run, client):
+    """Return the first round of the highest accuracy and, of these, the lowest loss, 0-based."""
+    accuracy, loss = run.results["val_accuracy"][:, client], run.results["val_loss"][:, client]
+    return min(range(len(loss)), key=lambda number: (-accuracy[number], loss[number], number))
+
+
+@pytest.mark.parametrize("more", [{}, {"kernels": "compiled"}, {"algorithm": "ditto"}], ids=str)
+def test_the_best_models_are_those_of_each_clients_best_round(trained, more):
+    folder, rounds = trained(**BEST, **more), set()
+    for client in range(3):
+        held_out = held_out_of(folder, client)
+        run = held_out.run
+        number = best_round(run, client)
+        model = fedmpi.load_model(folder, run.clients[client], "best")
+        assert model.about.round == number + 1
+        rounds.add(number)
+        loss = outcome_of(model, held_out).mean_loss
+        assert loss == pytest.approx(run.results["test_loss"][number, client], rel=1e-6)
+        if not more:
+            assert int(model.about.parameter_digest, 16) == run.results["parameter_digest"][number, client]
+    assert rounds != {5}
+
+
+def test_the_best_models_do_not_depend_on_ranks(trained, tmp_path):
+    one = trained(**BEST)
+    suite = {"name": "home", "case": CASE | {"algorithm": "fedavg"} | BEST}
+    fedmpi.run(suite, ranks=3, out=tmp_path / "three", quiet=True)
+    (three,) = (path for path in (tmp_path / "three").iterdir() if path.is_dir())
+    for name in load_run(one).clients:
+        assert fedmpi.load_model(one, name, "best").about == fedmpi.load_model(three, name, "best").about
+
+
+def test_what_is_kept_changes_no_result_and_is_the_same_after_an_interruption(trained, command, tmp_path):
+    whole = trained(**BEST)
+    with signalled(lambda client, case, round: round == 3):
+        command("run", "home.toml", "--out", "again", code=75)
+    command("run", "home.toml", "--out", "again", "--resume", code=0)
+    command("run", "home.toml", "--out", "plain", "--set", "keep=last", code=0)
+    (again,), (plain,) = (tmp_path / "again").iterdir(), (tmp_path / "plain").iterdir()
+    for name in load_run(whole).clients:
+        one, other = (fedmpi.load_model(folder, name, "best").about for folder in (whole, again))
+        assert (one.round, one.parameter_digest) == (other.round, other.parameter_digest)
+    expected = load_run(whole).results
+    assert all(np.array_equal(load_run(plain).results[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "words"),
+    [
+        ({}, ("synthetic-0", "best"), 'it kept the last models alone; run it with keep = "best"'),
+        ({"keep": "best"}, (None, "best"), "each client has a best round of its own: name a client"),
+        ({}, ("synthetic-0", "first"), 'round must be "last" or "best", not \'first\''),
+    ],
+    ids=["last", "nobody", "first"],
+)
+def test_a_best_model_that_is_not_there_is_refused(trained, settings, arguments, words):
+    with pytest.raises(BadInput, match=words):
+        fedmpi.load_model(trained(**settings), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dataset": "ESOL", "partition": "iid", "model": "gcn"}, '"best" is by each client\'s accuracy'),
+        ({"partition": {"name": "population", "clients": 2}}, '"best" needs clients that stay'),
+    ],
+    ids=["numbers", "population"],
+)
+def test_a_case_without_best_rounds_is_refused(command, settings, words):
+    suite = {"name": "home", "case": CASE | ONE | {"algorithm": "fedavg", "keep": "best"} | settings}
+    Path("home.toml").write_text(toml_document(suite))
+    done = command("run", "home.toml", code=2)
+    assert "case.keep: " in done.stderr
+    assert words in done.stderr
