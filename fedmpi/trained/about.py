@@ -26,7 +26,7 @@ class About(BaseModel):
     round : int
         Rounds that it was trained for.
     dataset : str
-        Of the client.
+        Of the client, or of all.
     task : str
     features : str
         Kind of the node features, see `fedmpi.datasets.features.resolve`.

@@ -33,6 +33,13 @@ from fedmpi.tasks.regression import Regression
 from fedmpi.trained.about import About, Outputs
 from fedmpi.trained.model import TrainedModel, digest_text
 
+_OUTPUTS: Mapping[str, Outputs] = {
+    "classification": "classes",
+    "multi-task": "labels",
+    "regression": "numbers",
+}
+"""Of fedmpi's own tasks, by kind of labels."""
+
 _MOST_NAMES = 12
 """Clients that a message names."""
 
@@ -51,7 +58,6 @@ def from_run(run: Run, client: str | None, source: DataSource, round: Which = "l
         None: the model that all clients share, where they share one.
     source : DataSource
         Of the run's datasets, which are prepared where they are not: they say how large the model is.
-
     round : str
         "best" needs a client, and a run with ``keep = "best"``.
 
@@ -176,7 +182,7 @@ class _Checkpoint:
             algorithm=case.algorithm.name,
             client=client,
             round=after,
-            dataset=raw.name,
+            dataset=raw.name if client else case.dataset.name,
             task=task.name,
             features=features,
             scaling=case.dataset.scaling,
@@ -197,13 +203,8 @@ class _Checkpoint:
 
 def _outputs_of(task: Task) -> Outputs:
     """Return what a task's outputs are; "other" where it has code of its own for them."""
-    kinds: Mapping[str, Outputs] = {
-        "classification": "classes",
-        "multi-task": "labels",
-        "regression": "numbers",
-    }
     own = type(task).outputs is not Task.outputs or not type(task).__module__.startswith("fedmpi.")
-    return "other" if own else kinds[task.labels]
+    return "other" if own else _OUTPUTS[task.labels]
 
 
 def _refuse_other_data(run: Run, case: Case, raws: Sequence[RawGraphs], source: DataSource) -> None:

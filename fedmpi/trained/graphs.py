@@ -158,6 +158,7 @@ class _Part:
         wanted = f"[{', '.join('*' if size is None else str(size) for size in shape)}]"
         if not isinstance(value, torch.Tensor):
             raise BadInput(f"{self._place}: it has no {name}, a tensor {wanted}")
+        value = value.detach().cpu().to_dense()
         fits = value.dim() == len(shape) and all(
             size in (None, found) for size, found in zip(shape, value.shape, strict=True)
         )
@@ -168,7 +169,7 @@ class _Part:
             raise BadInput(f"{self._place}: {name} must be whole numbers")
         if not whole and not bool(value.isfinite().all()):
             raise BadInput(f"{self._place}: {name} has NaN or infinity")
-        return value.detach().cpu().numpy().astype(kind)
+        return value.numpy().astype(kind)
 
     def _refuse_outside(self, nodes: npt.NDArray[Any]) -> None:
         if nodes.size and not 0 <= nodes.min() <= nodes.max() < self.num_nodes:

@@ -1,6 +1,8 @@
 """A loaded model is the one that its run evaluated."""
 
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +76,12 @@ def test_the_compiled_kernels_and_torch_geometric_agree_with_it(trained):
     plain = model(graphs)
     model.kernels = "reference"
     assert torch.allclose(model(graphs), plain, rtol=1e-5, atol=1e-5)
+
+
+def test_it_is_loaded_without_mpi(trained):
+    code = "import sys, fedmpi; fedmpi.load_model(sys.argv[1], 'synthetic-0'); assert 'mpi4py.MPI' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code, str(trained())], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_it_says_of_itself(trained):

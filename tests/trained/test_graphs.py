@@ -1,10 +1,15 @@
 """Graphs that a model is given: the user's own, and datasets by name."""
 
+import os
+from pathlib import Path
+from zipfile import ZipFile
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Batch as GeometricBatch
 from torch_geometric.data import Data
+from torch_geometric.datasets import TUDataset
 
 from fedmpi.datasets.features import build
 from fedmpi.errors import BadInput
@@ -124,6 +129,22 @@ def test_a_dataset_is_predicted_by_its_name(tmp_path, monkeypatch):
     with torch.no_grad():
         outputs = chosen.network(Batch.of(build(raw, np.arange(60), "attributes")), None, "csr")
     assert np.array_equal(found.values, outputs.double().numpy())
+
+
+def test_a_real_dataset_is_the_one_that_torch_geometric_reads(tmp_path, real_data):
+    raw = tmp_path / "MUTAG" / "raw"
+    raw.mkdir(parents=True)
+    with ZipFile(Path(os.environ["FEDMPI_MIRROR"]) / "tudataset" / "MUTAG.zip") as archive:
+        for name in archive.namelist():
+            if name.endswith(".txt"):
+                (raw / Path(name).name).write_bytes(archive.read(name))
+    graphs, chosen = TUDataset(str(tmp_path), "MUTAG"), model(features="labels", num_features=7)
+    assert np.array_equal(chosen.predict(graphs).probabilities, chosen.predict("MUTAG").probabilities)
+
+
+def test_sparse_features_are_the_same():
+    chosen = model()
+    assert torch.equal(chosen(triangle(x=torch.eye(3)[:, :2].to_sparse())), chosen(triangle()))
 
 
 @pytest.mark.parametrize(
