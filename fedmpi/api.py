@@ -1,4 +1,4 @@
-"""fedmpi from Python: start suites under MPI, read records as frames, compare them.
+"""fedmpi from Python: start suites under MPI, read records as frames, compare them, load trained models.
 
 A run is a process of its own, since MPI starts once per process: what is bad input at the command line is
 `BadInput` here, with the same line.
@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedmpi.analysis.comparison.compare import Limits
 from fedmpi.analysis.comparison.compare import compare as compare_sides
 from fedmpi.analysis.comparison.outcomes import read_side, split
+from fedmpi.analysis.discovery import single_run
 from fedmpi.analysis.frames import Frames, load
 from fedmpi.comm.launch import launcher, python
 from fedmpi.config import locations
@@ -26,7 +27,19 @@ from fedmpi.errors import BadInput, Diverged, FedmpiError, Interrupted, RunFaile
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["BadInput", "Diverged", "Frames", "Interrupted", "RunFailed", "compare", "load", "run"]
+    from fedmpi.trained.model import TrainedModel
+
+__all__ = [
+    "BadInput",
+    "Diverged",
+    "Frames",
+    "Interrupted",
+    "RunFailed",
+    "compare",
+    "load",
+    "load_model",
+    "run",
+]
 
 _ERRORS: Mapping[int, type[FedmpiError]] = {2: BadInput, 3: Diverged, 75: Interrupted}
 """By exit code of the command."""
@@ -138,6 +151,45 @@ def compare(
     if not rows:
         raise BadInput("; ".join(left_out) or "compare: there is nothing to compare")
     return pandas.DataFrame(rows)
+
+
+def load_model(
+    run: str | Path,
+    client: str | None = None,
+    round: Literal["last", "best"] = "last",
+    *,
+    plugins: Sequence[str | Path] = (),
+) -> TrainedModel:
+    """Return a trained model as a module of torch, in evaluation mode.
+
+    Parameters
+    ----------
+    run : str or Path
+        Run folder, from whose last checkpoint the model is read; or a file of ``fedmpi export --model``.
+    client : str, optional
+        Whose model of a run, as the run evaluated it; by default the one that all clients share.
+    round : str, optional
+        Of a run with ``keep = "best"``: "best" is the client's round of the best validation accuracy.
+    plugins : sequence of str or Path
+        Files that define parts of the run, or the file's model.
+
+    Raises
+    ------
+    BadInput
+        The run has no checkpoint, no such client, or no model that all share; or the file is no model.
+    """
+    from fedmpi.datasets.source import DataSource
+    from fedmpi.registry.kinds import load_plugins
+    from fedmpi.trained import files
+    from fedmpi.trained.from_run import from_run
+
+    load_plugins(map(Path, plugins))
+    path = Path(run)
+    if path.suffix not in files.SUFFIXES:
+        return from_run(single_run(path), client, DataSource.from_environment(), round)
+    if client is not None or round != "last":
+        raise BadInput(f"{path} is one model: client and round are for run folders")
+    return files.load(path)
 
 
 def _written(suite: Mapping[str, Any], folder: Path) -> Path:

@@ -52,6 +52,20 @@ def folder_of(path: Path) -> Path:
     raise BadInput(f"{path}: no such file or folder, and no suite's runs in {RUNS}")
 
 
+def single_run(path: Path) -> Run:
+    """Return the one run that `path` stands for.
+
+    Raises
+    ------
+    BadInput
+        It stands for none, or for several.
+    """
+    found = run_paths(path)
+    if len(found) > 1:
+        raise BadInput(f"{path} holds {len(found)} runs: name one, such as {found[0]}")
+    return read_run(found[0])
+
+
 def run_places(paths: Sequence[Path], complaints: list[str]) -> Iterator[tuple[Path, Path]]:
     """Yield the runs that `paths` stand for, each once: where it really lies, and as it was reached.
 

@@ -72,7 +72,7 @@ class Case(Options):
 
     added: ClassVar[frozenset[str]] = frozenset(
         {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy", "public"}
-        | {"compression", "down_compression", "topology", "schedule", "devices"}
+        | {"compression", "down_compression", "topology", "schedule", "devices", "keep"}
     )
 
     suite: str
@@ -150,6 +150,9 @@ class Case(Options):
     checkpoints: Literal["kept", "removed"] = "kept"
     """Whether a complete run keeps its last checkpoint, which has the final models. Not part of the
     configuration."""
+    keep: Literal["last", "best"] = "last"
+    """Which models checkpoints have for `fedmpi.load_model`: the last round's, or beside them each client's
+    of its best round by validation accuracy."""
     watchdog_seconds: float = Field(1800.0, ge=0)
     """Silence after which a rank that stands still ends the run; 0: never. Not part of the configuration."""
     track: Literal["none", "tensorboard", "mlflow", "wandb"] = "none"

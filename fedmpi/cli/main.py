@@ -15,7 +15,7 @@ from fedmpi.comm import interrupt
 
 _PANELS = {
     "Run": "run sweep replay settings.new settings.suites settings.options",
-    "Look": "report compare watch plot scaling records.export analyse",
+    "Look": "report compare watch plot scaling export analyse",
     "Data and records": "data records",
     "Cluster": "jobs",
     "Develop and reproduce": "info bench paper leaderboard",

@@ -1,18 +1,11 @@
-"""``fedmpi records`` and ``fedmpi export``: bundles of runs, damaged ones, formats of other tools."""
+"""``fedmpi records``: bundles of runs, damaged ones."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from fedmpi.analysis import tensorboard as events
 from fedmpi.analysis.bundle.pack import pack as make
 from fedmpi.analysis.bundle.verify import verify as check
-from fedmpi.analysis.discovery import read_or_complain, run_places
 from fedmpi.cli.options import Plugin, Runs
 from fedmpi.cli.terminal import left_out, say
 from fedmpi.config import locations
@@ -93,46 +86,3 @@ def repair(folder: Path) -> int:
         done = make_whole(folder)
     say(f"{folder}: {done}")
     return 0
-
-
-def export(runs: Runs, tensorboard: Annotated[Path, typer.Option()]) -> int:
-    """Write runs as TensorBoard's event files.
-
-    Parameters
-    ----------
-    tensorboard
-        Folder for TensorBoard event files.
-
-    Returns
-    -------
-    int
-        0, or 2 if anything was left out (named on the standard error).
-
-    Examples
-    --------
-    fedmpi export results/runs/synthetic/quick --tensorboard tb
-    """
-    complaints: list[str] = []
-    count = 0
-    places = dict(run_places(runs, complaints))
-    for name, place in zip(_names(places), places.values(), strict=True):
-        run = read_or_complain(place, complaints)
-        if run is None:
-            continue
-        if not run.rounds_completed:
-            complaints.append(f"{run.folder}: no round is finished, left out")
-            continue
-        count += 1
-        try:
-            events.write(run, tensorboard / name)
-        except OSError as error:
-            raise BadInput(f"{error.filename or tensorboard}: cannot write it ({error.strerror})") from error
-    say(f"{count} runs exported to {tensorboard}")
-    return left_out(complaints)
-
-
-def _names(places: Iterable[Path]) -> list[str]:
-    """Return the path of each run below the folder that holds all of them, so that no two are alike."""
-    folders = [place.parent for place in places]
-    top = os.path.commonpath(folders) if folders else ""
-    return [os.path.relpath(place, top) for place in places]

@@ -117,11 +117,16 @@ class Client(ClientState):
         """Return the parameters at the end of the client's last round, if they are kept and there was one."""
         return None if self.last is None or bool(torch.isnan(self.last[0])) else self.last
 
+    def evaluated(self, view: BetweenRounds | None = None) -> Tensor:
+        """Return the parameters that are evaluated, float32 [length]."""
+        judged = self.algorithm.evaluated if self.algorithm else None
+        parameters: Tensor = judged(view or BetweenRounds(self)) if judged else self.row
+        return parameters
+
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""
-        view, algorithm = BetweenRounds(self), self.algorithm
-        judged, predict = (algorithm.evaluated, algorithm.predict) if algorithm else (None, None)
-        self.model.parameters.copy_(judged(view) if judged else self.row)
+        view, predict = BetweenRounds(self), self.algorithm.predict if self.algorithm else None
+        self.model.parameters.copy_(self.evaluated(view))
         found, cut = self.passes.evaluate(), self.num_validation
         if predict is not None and len(found.outcome.losses):
             classes = predict(view, len(found.outcome.losses))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.schema import Case
+from fedmpi.client.best import BestModel
 from fedmpi.client.layouts import Memories, MemoryLayout, MessageLayout
 from fedmpi.client.optimizer import AdamState
 from fedmpi.graphs.batch import Batch
@@ -58,6 +59,8 @@ class ClientState:
         What the exchange's chain has it keep.
     start : float32 [size] or None
         What it got when it began, where the server's model may have moved on since.
+    best : BestModel or None
+        Model of its best round by validation, where the case keeps it.
     told : dict of str to float32 [*]
         What the server tells all clients, as the client has it; NaN for what it never told.
     messages : MessageLayout
@@ -91,6 +94,7 @@ class ClientState:
     sent: dict[str, Tensor] = field(default_factory=dict)
     chain: dict[str, Tensor] = field(default_factory=dict)
     start: Tensor | None = None
+    best: BestModel | None = None
     told: dict[str, Tensor] = field(default_factory=dict)
     messages: MessageLayout = field(default_factory=lambda: MessageLayout({}))
     width: int = 0
@@ -152,18 +156,17 @@ class ClientState:
             return all(math.isfinite(two_norm(each)) for each in vectors)
         return bool(torch.stack([torch.isfinite(each).all() for each in vectors]).all())
 
-    def _parts(self, kept: bool) -> list[Tensor | AdamState]:
+    def _parts(self, kept: bool) -> list[Tensor | AdamState | BestModel]:
         """Return what makes up its state, in order; moments only if these are `kept`."""
-        last = [] if self.last is None else [self.last]
         told = [each.view(-1) for each in self.told.values()]
-        start = [] if self.start is None else [self.start]
-        beside = [*last, *told, *self.incoming.values(), *self.memory.held.values(), *self.chain.values()]
-        beside += start
+        vectors = [*told, *self.incoming.values(), *self.memory.held.values(), *self.chain.values()]
+        parts = [self.last, *vectors, self.start, self.best]
+        beside = [each for each in parts if each is not None]
         return [self.row, self.adam, *beside, *self.moments.values()] if kept else [self.row, *beside]
 
     def state(self, kept: bool) -> npt.NDArray[np.float32]:
         """Return its model, all moments if these are `kept`, and what it keeps beside, one float32 vector."""
-        parts = [each.state() if isinstance(each, AdamState) else each for each in self._parts(kept)]
+        parts = [each if isinstance(each, Tensor) else each.state() for each in self._parts(kept)]
         return np.concatenate([part.cpu().numpy() for part in parts])
 
     def restore(self, state: npt.NDArray[np.float32], kept: bool) -> None:
@@ -171,10 +174,10 @@ class ClientState:
         values = torch.from_numpy(state.copy())
         for each in self._parts(kept):
             part, values = values[: len(each)], values[len(each) :]
-            if isinstance(each, AdamState):
-                each.restore(part)
-            else:
+            if isinstance(each, Tensor):
                 each.copy_(part)
+            else:
+                each.restore(part)
 
     def layout(self, kept: bool) -> StateLayout:
         """Return the layout of its state."""

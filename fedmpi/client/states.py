@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from fedmpi.case.schema import Case
-from fedmpi.client.client import Client
 from fedmpi.client.compiled_passes import TARGETS, CompiledPasses, MoleculePasses
 from fedmpi.client.deltas import Row
+from fedmpi.client.factory import ClientFactory
 from fedmpi.client.federation import Federation, groups_of
 from fedmpi.client.fixed_batches import FixedBatches
 from fedmpi.client.groups import ClientGroup, Group
-from fedmpi.client.layouts import MemoryLayout, MessageLayout
-from fedmpi.client.optimizer import AdamState
 from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
 from fedmpi.client.torch_passes import TorchPasses
@@ -25,7 +22,6 @@ from fedmpi.client.unsupervised import UnsupervisedPasses
 from fedmpi.client.view_batches import CompiledBatches, TorchBatches, ViewBatches
 from fedmpi.comm.devices import choose
 from fedmpi.comm.world import World
-from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.mended import Generated, mended
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.encoder import FastEncoder
@@ -34,10 +30,9 @@ from fedmpi.kernels.molecules.fast import FastMolecules
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.flat import FlatModel
 from fedmpi.models.mvgrl import MvgrlEncoder
 from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
-from fedmpi.objectives.unsupervised import Network, network_of
+from fedmpi.objectives.unsupervised import Network
 from fedmpi.programs.hooks import Hooks
 
 SERVER = 0
@@ -76,81 +71,27 @@ class States:
     def __init__(
         self, case: Case, algorithm: Hooks, world: World, federation: Federation, chain: Sequence[str] = ()
     ) -> None:
-        self._world, self._chain = world, chain
+        self._world = world
         self.hosts = federation.hosts(case, world.workers(shared=case.shared))
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
-        self._models = {
-            shape: FlatModel(network_of(case.objective, case.model, shape), self.device)
-            for shape in set(federation.shapes)
-        }
+        self._factory = ClientFactory(case, algorithm, federation, self.device, chain)
+        self._models, self._shared = self._factory.models, self._factory.shared
+        self._keeps_optimizer = self._factory.keeps_optimizer
+        self.messages, self.tells = self._factory.messages, self._factory.tells
         self._task = federation.task
-        self._keeps_optimizer = case.optimizer.state == "kept"
-        self._owns_moments = self._keeps_optimizer or case.kernels == "grouped"
-        self._optimizers: dict[tuple[Shape, str], AdamState] = {}
         self._kernels: dict[Shape, FastNetwork | FastMolecules | FastEncoder] = {}
         self._population = federation.partition.population
         self._pool: Supervised | None = None
         self._scratch, self._view_scratch = Scratch(), (Scratch(), Scratch())
-        leaves = partial(algorithm.shares, share=case.share)
-        self._shared = {shape: model.shared(leaves) for shape, model in self._models.items()}
-        self._memory = {
-            shape: MemoryLayout.of(algorithm, model, self._shared[shape], case.share)
-            for shape, model in self._models.items()
-        }
-        self._algorithm, self._sends = algorithm, algorithm.sends
-        first, classes = self._shared[federation.shapes[0]], federation.shapes[0].classes
-        self.messages, self.tells = (
-            MessageLayout(
-                declared(case.model, classes), first.size, federation.num_clients, federation.num_public
-            )
-            for declared in (algorithm.messages, algorithm.tells)
-        )
-        self.size, self.trained = first.size * (1 + len(self._sends)), first.trained
+        first = self._shared[federation.shapes[0]]
+        self.size, self.trained = first.size * (1 + len(algorithm.sends)), first.trained
         self.tensors = first.shapes
-        public = federation.public(case) if algorithm.reads_outputs else None
-        self._public = None if public is None else Batch.of(public, self.device)
         self.clients = {
-            int(number): self._make(case, federation, int(number))
-            for number in np.flatnonzero(self.hosts == world.rank)
+            number: self._factory.make(number, self._passes(case, federation, number))
+            for number in np.flatnonzero(self.hosts == world.rank).tolist()
         }
         self.groups = self._groups(case, federation)
-
-    def _make(self, case: Case, federation: Federation, number: int) -> Client:
-        shape = self._shapes[number]
-        model, split = self._models[shape], federation.partition.clients[number]
-        shared, raw = self._shared[shape], federation.raws[split.dataset]
-        memory, tells = self._memory[shape], self.tells
-        return Client(
-            id=number,
-            num_train=split.steps_of,
-            num_validation=len(split.examples(raw, "val")),
-            weight=int(federation.weights[number]),
-            passes=self._passes(case, federation, number),
-            model=model,
-            shared=shared,
-            row=model.initialise(case.seed, number + 1),
-            adam=self._adam(shape, "model", model.trained),
-            last=torch.full_like(model.parameters, torch.nan) if case.objective.keeps_last_round else None,
-            memory=memory.at_start(self.device),
-            moments={name: self._adam(shape, name, size) for name, size in memory.moments.items()},
-            incoming={name: torch.zeros(shared.size, device=self.device) for name in self._sends},
-            sent={name: torch.zeros(shared.size, device=self.device) for name in self._sends},
-            chain={name: torch.zeros(shared.trained, device=self.device) for name in self._chain},
-            start=torch.zeros(self.size, device=self.device) if case.schedule.stale else None,
-            told={
-                name: torch.full(tells.shape(name), torch.nan, device=self.device) for name in tells.messages
-            },
-            messages=self.messages,
-            public=self._public,
-            algorithm=self._algorithm,
-            width=shape.width,
-        )
-
-    def _adam(self, shape: Shape, name: str, size: int) -> AdamState:
-        if self._owns_moments or (shape, name) not in self._optimizers:
-            self._optimizers[shape, name] = AdamState(size, self.device)
-        return self._optimizers[shape, name]
 
     def _groups(self, case: Case, federation: Federation) -> list[Group]:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""

@@ -101,6 +101,8 @@ class Evaluator:
                 if number in outcomes:
                     rows[place, :_DIGEST] = _row(outcomes[number])
                     self._meter.executed_flops += outcomes[number].executed_flops
+                    if (best := clients[number].best) is not None:
+                        best.consider(round, outcomes[number].val, clients[number].evaluated)
                 rows[place, _DIGEST:] = digests[number]
         single = [self.task.pack(number, outcomes.get(number)) for number in clients]
         return rows, np.concatenate([np.zeros(0, np.uint8), *single]), outcomes

@@ -54,7 +54,7 @@ def test_runs_of_one_name_are_written_by_the_path_below_their_common_folder(fedm
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "Missing option '--tensorboard'"),
+        ([], "say what to write: --tensorboard DIR, or --model FILE"),
         (["--tensorboard", "/proc/none"], "fedmpi: /proc/none: cannot write it"),
     ],
 )

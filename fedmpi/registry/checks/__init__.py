@@ -14,6 +14,7 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
     if (found := exchange.check(algorithm, case)) is not None:
         yield found
     yield from settings.record(case)
+    yield from settings.keep(case)
     yield from reduction.misfits(algorithm, case)
     of_axes = (compression.misfits, topology.misfits, schedule.misfits)
     for rules in (settings.attack, *of_axes, settings.privacy, settings.population, settings.tracker):

@@ -67,6 +67,18 @@ def record(case: Case) -> Misfits:
         yield "record", 'hits of classes can be summed, the scores of this task cannot: use "full"'
 
 
+def keep(case: Case) -> Misfits:
+    """Yield why clients have no best round of their own, and what to do."""
+    if case.keep != "best":
+        return
+    task = task_named(case.task, case.dataset.name)
+    scored = classifies(case.task, case.dataset.name) if task is None else task.metrics[0] == ACCURACY
+    if not case.objective.supervised or not scored:
+        yield "keep", '"best" is by each client\'s accuracy, which this task does not have: use "last"'
+    if isinstance(case.partition, PopulationOptions):
+        yield "keep", '"best" needs clients that stay, partition "population" samples others: use "last"'
+
+
 def attack(case: Case) -> Misfits:
     """Yield the settings of the attack that cannot be, and what to do."""
     found = case.attack

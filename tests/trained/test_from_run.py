@@ -1,0 +1,270 @@
+"""A loaded model is the one that its run evaluated."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import fedmpi
+from fedmpi.config.tables import toml_document
+from fedmpi.datasets import cache
+from fedmpi.errors import BadInput
+from fedmpi.store import checkpoint
+from fedmpi.store.reader import load_run
+from tests.cli.test_resume import signalled
+from tests.mpi.molecules import prepare
+from tests.trained.conftest import CASE, held_out_of, listed, outcome_of
+
+LOUVAIN = {
+    "dataset": "synthetic-nodes",
+    "partition": {"name": "louvain", "clients": 3, "parts": "60/20/20"},
+    "model": "gcn",
+    "share": "all",
+}
+ONE = {
+    "dataset": {"name": "synthetic", "synthetic": {"domains": 1, "graphs": 60}},
+    "partition": {"name": "iid", "clients": 3},
+    "share": "all",
+}
+
+
+def last(folder, name, client):
+    run = held_out_of(folder, client).run
+    return run.results[name][-1, client]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"algorithm": "fedavg", "model": {"norm": "batch"}, "optimizer": {"state": "kept"}},
+        {"algorithm": "ditto"},
+        {"algorithm": {"name": "apfl", "adaptive": True}},
+        {"algorithm": "fedala"},
+        {"algorithm": "scaffold", "optimizer": "sgd"},
+        {"algorithm": "fedpub", **LOUVAIN},
+        {"algorithm": "fedstar", "model": "fedstar"},
+        {"algorithm": "fedavg", "model": {"head": "own"}},
+        {"compression": "top-k", "schedule": {"name": "buffered", "size": 2}, "devices": "two-speed"},
+    ],
+    ids=lambda each: str(each.get("algorithm", "buffered")),
+)
+def test_it_scores_what_the_record_says(trained, settings):
+    folder = trained(**settings)
+    held_out = held_out_of(folder, 1)
+    found = outcome_of(fedmpi.load_model(folder, held_out.run.clients[1]), held_out)
+    assert found.mean_loss == held_out.run.results["test_loss"][-1, 1]
+    assert found.accuracy == held_out.run.results["test_accuracy"][-1, 1]
+
+
+def test_its_digest_is_the_records(trained):
+    folder = trained()
+    model = fedmpi.load_model(folder, "synthetic-1")
+    assert int(model.about.parameter_digest, 16) == last(folder, "parameter_digest", 1)
+    assert not model.training
+
+
+def test_the_compiled_kernels_and_torch_geometric_agree_with_it(trained):
+    folder = trained(kernels="compiled")
+    held_out, model = held_out_of(folder, 2), fedmpi.load_model(folder, "synthetic-2")
+    assert outcome_of(model, held_out).mean_loss == pytest.approx(last(folder, "test_loss", 2), rel=1e-5)
+    graphs = listed(held_out.graphs)
+    plain = model(graphs)
+    model.kernels = "reference"
+    assert torch.allclose(model(graphs), plain, rtol=1e-5, atol=1e-5)
+
+
+def test_it_is_loaded_without_mpi(trained):
+    code = "import sys, fedmpi; fedmpi.load_model(sys.argv[1], 'synthetic-0'); assert 'mpi4py.MPI' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code, str(trained())], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_it_says_of_itself(trained):
+    about = fedmpi.load_model(trained(), "synthetic-1").about
+    assert (about.algorithm, about.client, about.round, about.dataset) == (
+        "fedavg",
+        "synthetic-1",
+        2,
+        "synthetic-1",
+    )
+    assert (about.task, about.outputs, about.examples) == ("graph-classification", "classes", "graph")
+    assert (about.features, about.num_features, about.names) == ("labels", 5, ("0", "1"))
+    assert about.model == {
+        "name": "gin", "hidden": 64, "layers": 3, "dropout": 0.5, "head": "dataset",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", [{"targets": "raw"}, {"targets": "standardised"}], ids=str)
+def test_numbers_are_in_the_labels_own_units(trained, tmp_path, monkeypatch, settings):
+    monkeypatch.setenv("FEDMPI_DATA", str(prepare(tmp_path / "data")))
+    model = {"name": "mpnn", "hidden": 8}
+    partition = {"name": "iid", "clients": 3}
+    folder = trained(dataset={"name": "ESOL", **settings}, partition=partition, model=model)
+    held_out = held_out_of(folder, 0)
+    found = fedmpi.load_model(folder, held_out.run.clients[0]).predict(listed(held_out.graphs))
+    wrong = found.values[held_out.cut :] - held_out.graphs.labels[held_out.cut :]
+    assert found.names == ("task-0",)
+    assert np.sqrt((wrong**2).mean()) == pytest.approx(last(folder, "client_test_rmse", 0), rel=1e-6)
+
+
+def test_without_a_client_it_is_the_model_of_all(trained):
+    folder = trained(**ONE)
+    one, everybody = fedmpi.load_model(folder, "client-02"), fedmpi.load_model(folder)
+    assert everybody.about.client == ""
+    assert everybody.about.parameter_digest == one.about.parameter_digest
+
+
+def test_of_personal_models_the_one_of_all_is_the_global_one(trained):
+    folder = trained(**ONE, algorithm="ditto")
+    assert (
+        fedmpi.load_model(folder).about.parameter_digest
+        != fedmpi.load_model(folder, "client-00").about.parameter_digest
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {**ONE, "algorithm": "fedbn", "model": {"norm": "batch"}},
+        {**ONE, "topology": "ring", "weights": "equal"},
+    ],
+    ids=["convolutions", "norms", "ring"],
+)
+def test_without_a_client_and_a_shared_model_it_names_the_clients(trained, settings):
+    with pytest.raises(BadInput, match=r"share no whole model; name one: .*-0?0, .*-0?1, .*-0?2$"):
+        fedmpi.load_model(trained(**settings))
+
+
+def test_an_unknown_client_is_refused(trained):
+    with pytest.raises(BadInput, match='no client "synthetic-7"; did you mean "synthetic-'):
+        fedmpi.load_model(trained(), "synthetic-7")
+
+
+def test_a_run_without_checkpoints_says_why(trained):
+    with pytest.raises(BadInput, match=r'has no checkpoint.*checkpoints = "removed"'):
+        fedmpi.load_model(trained(checkpoints="removed"), "synthetic-0")
+
+
+def test_a_damaged_checkpoint_is_refused(trained):
+    folder = trained()
+    (states,) = (folder / checkpoint.FOLDER).glob("*.rank-0")
+    states.write_bytes(states.read_bytes()[:-900])
+    with pytest.raises(BadInput, match=r"checkpoints: .*rank-0: it carries no digest: it was cut short"):
+        fedmpi.load_model(folder, "synthetic-0")
+
+
+def test_other_data_are_refused(trained, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDMPI_DATA", str(prepare(tmp_path / "data")))
+    folder = trained(dataset="ESOL", partition={"name": "iid", "clients": 2}, model="gcn")
+    place = tmp_path / "data" / "moleculenet" / "ESOL"
+    raw = cache.load(place)
+    shutil.rmtree(place)
+    cache.save(replace(raw, labels=raw.labels + 1), place, "test")
+    with pytest.raises(BadInput, match="dataset ESOL is not the one that the run was trained on"):
+        fedmpi.load_model(folder, "client-00")
+
+
+def test_an_unsupervised_run_has_no_outputs(trained):
+    settings = {"partition": {"name": "dominant-share", "clients": 2}, "dataset": ONE["dataset"]}
+    with pytest.raises(BadInput, match='objective "infograph" trains no model with outputs'):
+        fedmpi.load_model(trained(**settings, model="gin-encoder", objective="infograph", share="all"), "a")
+
+
+def test_prototypes_predict_by_more_than_the_model(trained):
+    folder = trained(algorithm="fedproto")
+    held_out, model = held_out_of(folder, 0), fedmpi.load_model(folder, "synthetic-0")
+    assert outcome_of(model, held_out).mean_loss == last(folder, "test_loss", 0)
+    with pytest.raises(BadInput, match="with fedproto predicts by more than the model's outputs"):
+        model.predict(listed(held_out.graphs))
+
+
+def test_several_runs_are_refused(trained, command, tmp_path):
+    trained()
+    command("run", "home.toml", "--out", "runs/more", "--set", "seed=4", code=0)
+    with pytest.raises(BadInput, match="holds 2 runs: name one, such as"):
+        fedmpi.load_model(tmp_path / "runs")
+
+
+BEST = {"keep": "best", "rounds": 6, "local_epochs": 4, "optimizer": {"lr": 0.03}}
+
+
+def best_round(run, client):
+    """Return the first round of the highest accuracy and, of these, the lowest loss, 0-based."""
+    accuracy, loss = run.results["val_accuracy"][:, client], run.results["val_loss"][:, client]
+    return min(range(len(loss)), key=lambda number: (-accuracy[number], loss[number], number))
+
+
+@pytest.mark.parametrize("more", [{}, {"kernels": "compiled"}, {"algorithm": "ditto"}], ids=str)
+def test_the_best_models_are_those_of_each_clients_best_round(trained, more):
+    folder, rounds = trained(**BEST, **more), set()
+    for client in range(3):
+        held_out = held_out_of(folder, client)
+        run = held_out.run
+        number = best_round(run, client)
+        model = fedmpi.load_model(folder, run.clients[client], "best")
+        assert model.about.round == number + 1
+        rounds.add(number)
+        loss = outcome_of(model, held_out).mean_loss
+        assert loss == pytest.approx(run.results["test_loss"][number, client], rel=1e-6)
+        if not more:
+            assert int(model.about.parameter_digest, 16) == run.results["parameter_digest"][number, client]
+    assert rounds != {5}
+
+
+def test_the_best_models_do_not_depend_on_ranks(trained, tmp_path):
+    one = trained(**BEST)
+    suite = {"name": "home", "case": CASE | {"algorithm": "fedavg"} | BEST}
+    fedmpi.run(suite, ranks=3, out=tmp_path / "three", quiet=True)
+    (three,) = (path for path in (tmp_path / "three").iterdir() if path.is_dir())
+    for name in load_run(one).clients:
+        assert fedmpi.load_model(one, name, "best").about == fedmpi.load_model(three, name, "best").about
+
+
+def test_what_is_kept_changes_no_result_and_is_the_same_after_an_interruption(trained, command, tmp_path):
+    whole = trained(**BEST)
+    with signalled(lambda client, case, round: round == 3):
+        command("run", "home.toml", "--out", "again", code=75)
+    command("run", "home.toml", "--out", "again", "--resume", code=0)
+    command("run", "home.toml", "--out", "plain", "--set", "keep=last", code=0)
+    (again,), (plain,) = (tmp_path / "again").iterdir(), (tmp_path / "plain").iterdir()
+    for name in load_run(whole).clients:
+        one, other = (fedmpi.load_model(folder, name, "best").about for folder in (whole, again))
+        assert (one.round, one.parameter_digest) == (other.round, other.parameter_digest)
+    expected = load_run(whole).results
+    assert all(np.array_equal(load_run(plain).results[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "words"),
+    [
+        ({}, ("synthetic-0", "best"), 'it kept the last models alone; run it with keep = "best"'),
+        ({"keep": "best"}, (None, "best"), "each client has a best round of its own: name a client"),
+        ({}, ("synthetic-0", "first"), 'round must be "last" or "best", not \'first\''),
+    ],
+    ids=["last", "nobody", "first"],
+)
+def test_a_best_model_that_is_not_there_is_refused(trained, settings, arguments, words):
+    with pytest.raises(BadInput, match=words):
+        fedmpi.load_model(trained(**settings), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dataset": "ESOL", "partition": "iid", "model": "gcn"}, '"best" is by each client\'s accuracy'),
+        ({"partition": {"name": "population", "clients": 2}}, '"best" needs clients that stay'),
+    ],
+    ids=["numbers", "population"],
+)
+def test_a_case_without_best_rounds_is_refused(command, settings, words):
+    suite = {"name": "home", "case": CASE | ONE | {"algorithm": "fedavg", "keep": "best"} | settings}
+    Path("home.toml").write_text(toml_document(suite))
+    done = command("run", "home.toml", code=2)
+    assert "case.keep: " in done.stderr
+    assert words in done.stderr
