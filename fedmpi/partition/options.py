@@ -58,6 +58,10 @@ class OneDataset(PartitionOptions):
         """Return whether `deal` may give a graph several times, to one client or to several."""
         return False
 
+    def names(self, raw: RawGraphs) -> Sequence[str]:
+        """Return the names of the clients; with none they are numbered."""
+        return ()
+
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the graphs of each client, a pure function of options and arguments.
 
@@ -217,6 +221,23 @@ class Metadata(Parts):
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the examples of each client."""
         found: Sequence[Int] = imported(self.dealer)(self, raw, classes)
+        return found
+
+
+class Given(Parts):
+    """The clients that the dataset states: a column `client` of one's own table."""
+
+    dealer: ClassVar[str] = "fedmpi.partition.draws:given"
+
+    name: Literal["given"] = "given"
+
+    def names(self, raw: RawGraphs) -> Sequence[str]:
+        """Return the names that the dataset gives its clients."""
+        return raw.client_names
+
+    def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
+        """Return the examples of each client."""
+        found: Sequence[Int] = imported(self.dealer)(self, raw)
         return found
 
 

@@ -140,7 +140,7 @@ def divided(options: partitions.OneDataset, raws: Sequence[RawGraphs]) -> Partit
     dealt = [_graph_numbers(options, graphs, len(labels)) for graphs in options.deal(raw, labels)]
     if not dealt:
         raise BadInput(f"partition '{options.name}' deals to no client")
-    names = _names(len(dealt))
+    names = options.names(raw) or _names(len(dealt))
     if not options.overlaps():
         _refuse_repeats(options, names, dealt)
     return Partition(

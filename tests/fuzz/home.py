@@ -119,3 +119,5 @@ def _graphs(path: Path) -> None:
                 archive.writestr(f"{name}/{name}_{part}.txt", text)
     for part, text in rows.items():
         (path / "own" / "OWN" / f"OWN_{part}.txt").write_text(text)
+    molecules = (f"{'C' * (row % 9 + 1)},{row % 2},{'ab'[row % 2]},train\n" for row in range(30))
+    (path / "own" / "mine.csv").write_text("".join(["smiles,label,client,split\n", *molecules]))

@@ -125,6 +125,7 @@ FACTS = each("cache/tudataset/FUZZ/{}.json", "meta", ("FUZZ", "cache"))
 ARCHIVES = each("mirror/tudataset/{}.zip", "FUZZ", fetch("FUZZ"))
 ARCHIVES += each("mirror/tudataset/{}.zip", "PACKED", fetch("PACKED"))
 GRAPHS = each("own/OWN/OWN_{}.txt", "A graph_indicator graph_labels node_attributes", fetch("own/OWN"))
+OWN = each("own/{}.csv", "mine", fetch("own/mine.csv"))
 MOLECULES = each("mirror/moleculenet/{}.csv", "SAMPL", ("FreeSolv", "cache"))
 
 READS = {
@@ -135,6 +136,7 @@ READS = {
     "lock": (False, 12, "runs/whole suite.toml", ANY, LOCKED, ""),
     "archives": (False, 14, "mirror", damage.of_bytes, ARCHIVES, ""),
     "graphs": (False, 14, "mirror own", damage.of_text, GRAPHS, ""),
+    "own molecules": (False, 8, "mirror own", damage.of_text, OWN, ""),
     "molecules": (False, 8, "mirror", damage.of_text, MOLECULES, "check_dataset"),
     "rows": (False, 4, "rows.csv", damage.of_text, [("rows.csv", TABLE)], ""),
     "suite": (False, 12, "suite.toml", damage.of_text, [("suite.toml", LIST)], ""),

@@ -1,0 +1,228 @@
+"""Molecules of one's own: a table with a column of SMILES, and columns of labels, clients and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets import labels as own_labels
+from fedmpi.datasets.labels import Labels, numbered
+from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_csv, require_rdkit
+from fedmpi.errors import BadInput
+
+_MOST_BYTES = 1 << 28
+"""Of a table once unpacked; the 93,087 molecules of MUV have 5 MB."""
+
+PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+"""What a column of parts may say, in the numbers of `RawGraphs.parts`."""
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table, as what stands behind its path says: ``./mine.csv?smiles=mol&label=toxic``.
+
+    Attributes
+    ----------
+    smiles : str
+    label : tuple of str
+        One or several, or ``*`` for all that are nothing else.
+    client, split : str
+        Read where they are there.
+    task : str
+        A key of `fedmpi.datasets.labels.KINDS`, or empty.
+    """
+
+    smiles: str = "smiles"
+    label: tuple[str, ...] = ("label",)
+    client: str = "client"
+    split: str = "split"
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The n rows of a table, before RDKit sees them.
+
+    Attributes
+    ----------
+    smiles : tuple of str
+    labels : Labels
+    flaws : tuple of str
+        Why a row cannot be read, empty where nothing is wrong so far.
+    clients : int64 [n] or None
+    client_names : tuple of str
+    parts : int8 [n] or None
+        See `RawGraphs.parts`.
+    """
+
+    smiles: tuple[str, ...]
+    labels: Labels
+    flaws: tuple[str, ...]
+    clients: Int | None
+    client_names: tuple[str, ...]
+    parts: npt.NDArray[np.int8] | None
+
+
+def columns_of(said: str, where: str) -> Columns:
+    """Return the columns that a text such as ``smiles=mol&label=toxic`` names.
+
+    Raises
+    ------
+    BadInput
+        It names something else.
+    """
+    try:
+        pairs = parse_qsl(said, strict_parsing=True) if said else []
+    except ValueError as error:
+        raise BadInput(f'{where}: "{said}": say it as in ./mine.csv?smiles=mol&label=toxic') from error
+    known = [field.name for field in fields(Columns)]
+    for key, value in pairs:
+        if key not in known:
+            raise BadInput(f'{where}: there is no "{key}" (valid: {", ".join(known)})')
+        if key == "task" and value not in own_labels.KINDS:
+            raise BadInput(f'{where}: there is no task "{value}" (valid: {", ".join(own_labels.KINDS)})')
+    once = [key for key, _ in pairs if key != "label"]
+    if len(set(once)) < len(once):
+        raise BadInput(f"{where}: only label may be said several times")
+    labels = tuple(dict.fromkeys(value for key, value in pairs if key == "label"))
+    return Columns(**{**dict(pairs), "label": labels or Columns.label})  # type: ignore[arg-type]
+
+
+def read_table(path: Path, columns: Columns) -> Table:
+    """Read a table without RDKit.
+
+    Raises
+    ------
+    BadInput
+        It is damaged, a column is missing, a label is no number among numbers, a row has no client or an
+        unknown part, or no row has a label.
+    """
+    with read_csv(path, _MOST_BYTES, strict=True) as reader:
+        header = list(reader.fieldnames or ())
+        columns = _found(columns, header, path)
+        flaws, rows = [], []
+        for row in reader:
+            flaws.append("more cells than the header" if None in row else "")
+            rows.append({name: text or "" for name, text in row.items() if name})
+    if not rows:
+        raise BadInput(f"{path} has no rows")
+    labels = _labels(rows, columns, path)
+    flaws = [flaw or ("" if there else "no label") for flaw, there in zip(flaws, labels.present, strict=True)]
+    clients, client_names = _clients(rows, columns, header, path)
+    parts = _parts(rows, columns, header, path)
+    return Table(
+        tuple(row[columns.smiles] for row in rows), labels, tuple(flaws), clients, client_names, parts
+    )
+
+
+def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
+    """Read the molecules of a table; see `fedmpi.datasets.smiles.read_molecules`.
+
+    Raises
+    ------
+    BadInput
+        As `read_table`; or no row holds a molecule with a label.
+    """
+    require_rdkit()
+    table = read_table(path, columns)
+    molecules, kept, refused = [], [], []
+    for number, (text, flaw) in enumerate(zip(table.smiles, table.flaws, strict=True)):
+        parsed = None if flaw else molecule(text)
+        if parsed is None:
+            refused.append(f"row {number + 1}: {flaw or 'no molecule'}: {text}")
+        else:
+            molecules.append(parsed)
+            kept.append(number)
+    if not molecules:
+        raise BadInput(f"{path}: no row holds a molecule with a label")
+    rows = np.array(kept)
+    raw = packed(name, molecules, table.labels.taken(rows), table.labels.names, table.labels.kind)
+    return replace(
+        raw,
+        refused=tuple(refused),
+        clients=None if table.clients is None else table.clients[rows],
+        client_names=table.client_names,
+        parts=None if table.parts is None else table.parts[rows],
+    )
+
+
+def _found(columns: Columns, header: Sequence[str], path: Path) -> Columns:
+    """Return the columns with every label by its name, all of which are in the header."""
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise BadInput(f"{path} has two columns '{twice}': rename one")
+    if columns.label == EVERY_OTHER:
+        others = (columns.smiles, columns.client, columns.split, *IDENTIFIERS)
+        columns = replace(columns, label=tuple(name for name in header if name not in others))
+    for key, name in _named(columns):
+        if name not in header:
+            there = ", ".join(header) if header else "none"
+            raise BadInput(
+                f"{path} has no column '{name}' (there are: {there}): name it, as in ./{path.name}?{key}=NAME"
+            )
+    return columns
+
+
+def _named(columns: Columns) -> Iterator[tuple[str, str]]:
+    """Yield the columns that must be there, each with its key."""
+    yield "smiles", columns.smiles
+    yield from (("label", name) for name in columns.label)
+    for key in ("client", "split"):
+        if getattr(columns, key) != getattr(Columns, key):
+            yield key, getattr(columns, key)
+
+
+def _labels(rows: Sequence[Row], columns: Columns, path: Path) -> Labels:
+    """Return the labels of all rows: numbers, or the classes of one column of text."""
+    texts = [[_label(row[name]) for name in columns.label] for row in rows]
+    values = np.full((len(rows), len(columns.label)), np.nan)
+    for number, cells in enumerate(texts):
+        for place, text in enumerate(cells):
+            try:
+                values[number, place] = float(text or "nan")
+            except ValueError as error:
+                if len(columns.label) == 1:
+                    return own_labels.of_texts([text for (text,) in texts], columns.task, str(path))
+                where = f"{path}: row {number + 1}, column '{columns.label[place]}'"
+                raise BadInput(f"{where}: '{text}' is no number, as several labels must be") from error
+    return own_labels.of_numbers(values, columns.label, columns.task, str(path))
+
+
+def _label(cell: str) -> str:
+    """Return what a cell says, nothing where it says that it is a gap."""
+    text = cell.strip()
+    return "" if text.lower() == "nan" else text
+
+
+def _clients(
+    rows: Sequence[Row], columns: Columns, header: Sequence[str], path: Path
+) -> tuple[Int | None, tuple[str, ...]]:
+    """Return the client of each row, and their names."""
+    if columns.client not in header:
+        return None, ()
+    numbers, names = numbered([row[columns.client].strip() for row in rows])
+    if len(without := np.flatnonzero(numbers < 0)):
+        raise BadInput(f"{path}: row {without[0] + 1} has no {columns.client}: every row needs one")
+    return numbers, names
+
+
+def _parts(
+    rows: Sequence[Row], columns: Columns, header: Sequence[str], path: Path
+) -> npt.NDArray[np.int8] | None:
+    """Return the part of each row, -1 for none."""
+    if columns.split not in header:
+        return None
+    texts = [row[columns.split].strip().lower() for row in rows]
+    for number, text in enumerate(texts):
+        if text not in PARTS:
+            valid = ", ".join(filter(None, PARTS))
+            raise BadInput(f"{path}: row {number + 1}, column '{columns.split}': '{text}' is none of {valid}")
+    return np.array([PARTS[text] for text in texts], np.int8)
