@@ -55,7 +55,7 @@ def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugi
         source.prepare(member)
         say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
         if refused := source.refused_of(member):
-            say(f"{member}: {len(refused)} rows left out")
+            say(f"{member}: left out of its file ({len(refused)}):")
         for line in refused:
             say(f"  {line}")
     return 0

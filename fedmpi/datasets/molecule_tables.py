@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets import labels as own_labels
 from fedmpi.datasets.labels import Labels, numbered
+from fedmpi.datasets.own import PARTS, said_of
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_csv, require_rdkit
 from fedmpi.errors import BadInput
 
 _MOST_BYTES = 1 << 28
 """Of a table once unpacked; the 93,087 molecules of MUV have 5 MB."""
-
-PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
-"""What a column of parts may say, in the numbers of `RawGraphs.parts`."""
 
 Row = Mapping[str, str]
 
@@ -71,29 +68,11 @@ class Table:
     parts: npt.NDArray[np.int8] | None
 
 
-def columns_of(said: str, where: str) -> Columns:
-    """Return the columns that a text such as ``smiles=mol&label=toxic`` names.
-
-    Raises
-    ------
-    BadInput
-        It names something else.
-    """
-    try:
-        pairs = parse_qsl(said, strict_parsing=True) if said else []
-    except ValueError as error:
-        raise BadInput(f'{where}: "{said}": say it as in ./mine.csv?smiles=mol&label=toxic') from error
-    known = [field.name for field in fields(Columns)]
-    for key, value in pairs:
-        if key not in known:
-            raise BadInput(f'{where}: there is no "{key}" (valid: {", ".join(known)})')
-        if key == "task" and value not in own_labels.KINDS:
-            raise BadInput(f'{where}: there is no task "{value}" (valid: {", ".join(own_labels.KINDS)})')
-    once = [key for key, _ in pairs if key != "label"]
-    if len(set(once)) < len(once):
-        raise BadInput(f"{where}: only label may be said several times")
-    labels = tuple(dict.fromkeys(value for key, value in pairs if key == "label"))
-    return Columns(**{**dict(pairs), "label": labels or Columns.label})  # type: ignore[arg-type]
+def columns_of(name: str) -> Columns:
+    """Return the columns that the name of a dataset states; see `fedmpi.datasets.own.said_of`."""
+    said = said_of(name, [field.name for field in fields(Columns)])
+    labels = tuple(dict.fromkeys(value for key, value in said if key == "label"))
+    return Columns(**{**dict(said), "label": labels or Columns.label})  # type: ignore[arg-type]
 
 
 def read_table(path: Path, columns: Columns) -> Table:

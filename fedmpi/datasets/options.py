@@ -35,7 +35,7 @@ class DatasetOptions(Options):
 
     name: str = Field(default=SYNTHETIC, min_length=1)
     """A dataset, a group such as "gcfl/molecules", several joined as in "PROTEINS+DD", or the path of a
-    folder in TU format or table of molecules of one's own; `fedmpi data list` shows those known."""
+    folder in TU format, table of molecules or graphs of one's own; `fedmpi data list` shows those known."""
     features: FeatureKind = "original"
     """Of the nodes; "original": those that the dataset has, one-hot degrees where it has none."""
     scaling: Scaling = "none"

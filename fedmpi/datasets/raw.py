@@ -62,8 +62,8 @@ class RawGraphs:
         Class of each graph, by which graphs are dealt out, where examples are nodes or pairs.
     parts : int8 [n] or None
         What the files fix of the split: 0 training, 1 validation, 2 test, -1 none of them.
-    clients : int64 [n] or None
-        Client of each example, where the files say whose it is.
+    clients : int64 [G] or [N], or None
+        Client of each graph, or of each node where nodes are examples, as the files say.
     client_names : tuple of str
         Of these clients.
     """

@@ -101,7 +101,7 @@ def given(options: Given, raw: RawGraphs) -> list[Int]:
         raise BadInput(
             f"{raw.name} has {count} clients: set partition.clients = {count} (got {options.clients})"
         )
-    clients = np.asarray(raw.clients)
+    clients = np.asarray(raw.clients if raw.places is None else raw.clients[np.asarray(raw.places)])
     return [np.flatnonzero(clients == client) for client in range(count)]
 
 

@@ -143,8 +143,13 @@ def divided(options: partitions.OneDataset, raws: Sequence[RawGraphs]) -> Partit
     names = options.names(raw) or _names(len(dealt))
     if not options.overlaps():
         _refuse_repeats(options, names, dealt)
+    clients = [_client(options, raw, 0, name, held) for name, held in zip(names, dealt, strict=True)]
+    own = (options.nodes(raw, number) for number in range(len(clients)))
     return Partition(
-        tuple(_client(options, raw, 0, name, held) for name, held in zip(names, dealt, strict=True))
+        tuple(
+            client if nodes is None else replace(client, nodes=nodes)
+            for client, nodes in zip(clients, own, strict=True)
+        )
     )
 
 
