@@ -14,16 +14,20 @@ from fedmpi.datasets import labels as own_labels
 from fedmpi.datasets.bounds import too_large
 from fedmpi.datasets.inert_torch import MOST_BYTES, Saved, Tensor, saved
 from fedmpi.datasets.labels import Labels, numbered
-from fedmpi.datasets.networks import directed
+from fedmpi.datasets.networks import csr_of, directed
 from fedmpi.datasets.own import PARTS
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import pointers
+from fedmpi.graphs.packed import SparseRows, pointers
+from fedmpi.visible import visible
 
 Array = npt.NDArray[Any]
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 """In the order of `RawGraphs.parts`."""
+
+_DENSE = 0.1
+"""Share of the features that are not 0, above which these are not kept sparse; of Cora's it is 0.013."""
 
 _OF_GRAPHS = ("x", "edge_index", "y", "num_nodes", "client", "split")
 _OF_NODES = ("x", "edge_index", "y", "num_nodes", "client", *MASKS)
@@ -118,13 +122,14 @@ def read_network(path: Path, task: str, name: str) -> RawGraphs:
             directed(senders, receivers, pointers([size])),
             None,
             (),
-            features,
+            None,
             labels.taken(places),
             labels.names,
             labels.kind,
         )
         return replace(
             raw,
+            node_attributes=_sparse(features),
             refused=_not_read([item], _OF_NODES),
             places=places,
             parts=None if parts is None else parts[places],
@@ -258,6 +263,15 @@ def _stacked(features: Sequence[Array | None], items: Sequence[_Item]) -> npt.ND
     return np.concatenate([x for x in features if x is not None], axis=0, dtype=np.float32, casting="unsafe")
 
 
+def _sparse(features: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32] | SparseRows | None:
+    """Return features, without the zeros where hardly anything else is there, as of words."""
+    if features is None or np.count_nonzero(features) > _DENSE * features.size:
+        return features
+    rows, columns = np.nonzero(features)
+    keys = rows * features.shape[1] + columns
+    return SparseRows(*csr_of(keys, *features.shape), features[rows, columns], features.shape[1])
+
+
 def _features(item: _Item) -> Array | None:
     x = item.array("x")
     if x is None:
@@ -290,7 +304,7 @@ def _num_nodes(item: _Item, x: Array | None, ends: Array) -> int:
 
 def _clients(texts: Sequence[str], path: Path) -> tuple[Int | None, tuple[str, ...]]:
     """Return the client of each graph or node, and their names."""
-    numbers, names = numbered(texts)
+    numbers, names = numbered(texts, str(path))
     if not names:
         return None, ()
     if len(without := np.flatnonzero(numbers < 0)):
@@ -325,4 +339,4 @@ def _parts_of_nodes(item: _Item, size: int) -> npt.NDArray[np.int8] | None:
 def _not_read(items: Sequence[_Item], known: Sequence[str]) -> tuple[str, ...]:
     """Return the fields that are left out."""
     found = {name for item in items for name, value in item.fields.items() if value is not None}
-    return tuple(f"field {name}: not read" for name in sorted(found - {*known}))
+    return tuple(f"field {visible(name)}: not read" for name in sorted(found - {*known}))

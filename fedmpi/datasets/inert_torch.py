@@ -35,7 +35,14 @@ _Storage = tuple[str, str, int]
 """Type, file and count of some numbers."""
 
 
-class Graph:
+class _StandIn:
+    """Base of what a pickle may make; a class that sets no state itself has none that could be set."""
+
+    def __setstate__(self, state: Any) -> None:
+        raise ValueError("a state for what has none")
+
+
+class Graph(_StandIn):
     """Stands for ``torch_geometric.data.Data``."""
 
     _state: dict[str, Any]
@@ -52,7 +59,7 @@ class Graph:
         return fields
 
 
-class _Store:
+class _Store(_StandIn):
     """Stands for the storage of a `Data`."""
 
     mapping: Any
@@ -61,7 +68,7 @@ class _Store:
         self.mapping = state["_mapping"]
 
 
-class Tensor:
+class Tensor(_StandIn):
     """Stands for a tensor: which numbers of which file it has.
 
     Attributes
@@ -91,7 +98,7 @@ class Tensor:
             raise ValueError(f"a tensor of shape {self.shape} in {self.count} numbers")
 
 
-class _Nothing:
+class _Nothing(_StandIn):
     """Stands for what is not read."""
 
     def __init__(self, *_: Any) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.config.documents import short
 from fedmpi.datasets.raw import Int, LabelKind
 from fedmpi.errors import BadInput
+from fedmpi.visible import visible
 
 Float = npt.NDArray[np.float64]
 
@@ -106,16 +108,23 @@ def of_texts(texts: Sequence[str], asked: str, where: str) -> Labels:
     """
     if asked not in ("", "classification"):
         raise BadInput(f"{where}: task={asked} needs numbers")
-    numbers, names = numbered(texts)
+    numbers, names = numbered(texts, where)
     return Labels("classification", np.where(numbers < 0, np.nan, numbers)[:, None].astype(np.float64), names)
 
 
-def numbered(texts: Sequence[str]) -> tuple[Int, tuple[str, ...]]:
+def numbered(texts: Sequence[str], where: str) -> tuple[Int, tuple[str, ...]]:
     """Return the number of each text among the different ones, -1 for an empty one, and these.
 
     Whole numbers come in their order, other text in the order of the alphabet.
+
+    Raises
+    ------
+    BadInput
+        A text cannot be printed.
     """
     names = sorted({text for text in texts if text})
+    if wrong := [text for text in names if not text.isprintable()]:
+        raise BadInput(f"{where}: '{short(visible(wrong[0]))}' cannot be a name: use printable characters")
     if all(text.isascii() and text.isdigit() for text in names):
         names.sort(key=lambda text: (len(text.lstrip("0")), text.lstrip("0"), text))
     place = {text: number for number, text in enumerate(names)} | {"": -1}

@@ -15,6 +15,7 @@ from fedmpi.datasets.own import PARTS, said_of
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_csv, require_rdkit
 from fedmpi.errors import BadInput
+from fedmpi.visible import visible
 
 _MOST_BYTES = 1 << 28
 """Of a table once unpacked; the 93,087 molecules of MUV have 5 MB."""
@@ -116,7 +117,7 @@ def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
     for number, (text, flaw) in enumerate(zip(table.smiles, table.flaws, strict=True)):
         parsed = None if flaw else molecule(text)
         if parsed is None:
-            refused.append(f"row {number + 1}: {flaw or 'no molecule'}: {text}")
+            refused.append(f"row {number + 1}: {flaw or 'no molecule'}: {visible(text)}")
         else:
             molecules.append(parsed)
             kept.append(number)
@@ -187,7 +188,7 @@ def _clients(
     """Return the client of each row, and their names."""
     if columns.client not in header:
         return None, ()
-    numbers, names = numbered([row[columns.client].strip() for row in rows])
+    numbers, names = numbered([row[columns.client].strip() for row in rows], str(path))
     if len(without := np.flatnonzero(numbers < 0)):
         raise BadInput(f"{path}: row {without[0] + 1} has no {columns.client}: every row needs one")
     return numbers, names

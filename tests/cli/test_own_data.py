@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 from fedmpi.store.reader import load_run
 from tests.cli.refusals import refused
 from tests.started import sets
+from tests.test_layers import without_torch
 
 RINGS = [f"C1{'C' * (n // 3 + 1)}C1{'NOS'[n % 3]}" for n in range(36)]
 """Rings of twelve sizes, with one of three atoms beside them."""
@@ -66,6 +67,12 @@ def test_a_list_of_graphs_is_trained_on(fedmpi, tmp_path):
     (path,) = (tmp_path / "runs").iterdir()
     assert load_run(path).partition["clients"].tolist() == ["0", "1"]
     assert load_run(path).partition["refused"].tolist() == ["field pos: not read"]
+
+
+def test_graphs_are_read_without_torch(tmp_path):
+    torch.save([ring(3 + n % 5, y=n % 2, client=n % 2) for n in range(40)], tmp_path / "mine.pt")
+    (tmp_path / "suite.toml").write_text(SUITE.replace("mine.csv", "mine.pt"))
+    without_torch(tmp_path, "run suite.toml --list", "data describe ./mine.pt", "data verify ./mine.pt")
 
 
 def test_nodes_of_one_graph_are_trained_on_in_their_parts(fedmpi, tmp_path):
