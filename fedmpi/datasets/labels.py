@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ KINDS: dict[str, LabelKind] = {
     "regression": "regression",
 }
 """What may be said of labels, where the values alone mislead."""
+
+
+_MOST_CLASSES = 100
+"""More whole numbers may well be measurements: which, has to be said."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def of_numbers(values: Float, columns: Sequence[str], asked: str, where: str) ->
     Raises
     ------
     BadInput
-        A value is infinite, none is there, or they are not what was asked for.
+        A value is infinite, none is there, they are not what was asked for, or may be classes or not.
     """
     found = values[~np.isnan(values)]
     if not len(found):
@@ -94,6 +99,9 @@ def of_numbers(values: Float, columns: Sequence[str], asked: str, where: str) ->
         return Labels(kind, values, tuple(columns))
     classes, numbers = np.unique(values, return_inverse=True)
     names = tuple(str(int(value)) for value in classes if not np.isnan(value))
+    if len(names) > _MOST_CLASSES and not asked:
+        said = f"say task=regression behind the path, as in ./{Path(where).name}?task=regression"
+        raise BadInput(f"{where}: {len(names)} whole numbers: {said}, or task=classification")
     places = np.where(np.isnan(values), np.nan, numbers.reshape(values.shape))
     return Labels(kind, places, names)
 

@@ -20,6 +20,9 @@ from fedmpi.visible import visible
 _MOST_BYTES = 1 << 28
 """Of a table once unpacked; the 93,087 molecules of MUV have 5 MB."""
 
+_GAPS = ("nan", "na", "n/a", "null")
+"""What a cell without a label says, in any case of its letters, where it is not empty."""
+
 Row = Mapping[str, str]
 
 
@@ -164,22 +167,24 @@ def _labels(rows: Sequence[Row], columns: Columns, path: Path) -> Labels:
     """Return the labels of all rows: numbers, or the classes of one column of text."""
     texts = [[_label(row[name]) for name in columns.label] for row in rows]
     values = np.full((len(rows), len(columns.label)), np.nan)
+    wrong = ""
     for number, cells in enumerate(texts):
         for place, text in enumerate(cells):
             try:
                 values[number, place] = float(text or "nan")
-            except ValueError as error:
-                if len(columns.label) == 1:
-                    return own_labels.of_texts([text for (text,) in texts], columns.task, str(path))
-                where = f"{path}: row {number + 1}, column '{columns.label[place]}'"
-                raise BadInput(f"{where}: '{text}' is no number, as several labels must be") from error
-    return own_labels.of_numbers(values, columns.label, columns.task, str(path))
+            except ValueError:
+                wrong = wrong or f"row {number + 1}, column '{columns.label[place]}': '{text}'"
+    if not wrong:
+        return own_labels.of_numbers(values, columns.label, columns.task, str(path))
+    if len(columns.label) > 1 or np.any(np.nan_to_num(values) % 1):
+        raise BadInput(f"{path}: {wrong} is no number, as others are: leave a gap empty")
+    return own_labels.of_texts([text for (text,) in texts], columns.task, str(path))
 
 
 def _label(cell: str) -> str:
     """Return what a cell says, nothing where it says that it is a gap."""
     text = cell.strip()
-    return "" if text.lower() == "nan" else text
+    return "" if text.lower() in _GAPS else text
 
 
 def _clients(

@@ -93,7 +93,7 @@ def said_of(name: str, known: Sequence[str]) -> list[tuple[str, str]]:
     """
     path, _, said = name.partition(ASK)
     try:
-        pairs = parse_qsl(said, strict_parsing=True) if said else []
+        pairs = parse_qsl(said.replace("+", "%2B"), strict_parsing=True) if said else []
     except ValueError as error:
         raise BadInput(f'{path}: "{said}": say it as in ./mine.csv?smiles=mol&label=toxic') from error
     for key, value in pairs:

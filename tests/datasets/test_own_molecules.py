@@ -15,7 +15,7 @@ from fedmpi.partition.options import Given, Iid
 from fedmpi.partition.partition import make
 from tests.refusals import refused, table
 
-PLAIN = "smiles,label\nCCO,toxic\nc1ccccc1,safe\nc1ccc,safe\nCC,\nC,toxic\n"
+PLAIN = "smiles,label\nCCO,toxic\nc1ccccc1,safe\nc1ccc,safe\nCC,N/A\nC,toxic\n"
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_the_values_of_labels_say_what_they_are(read, cells, said, kind, names, 
 
 def test_columns_may_have_other_names_and_files_be_packed(tmp_path, write, source):
     write(PLAIN)
-    (tmp_path / "mine.csv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfMol,why?\nCCO,1\nC,0\n"))
-    name = f"{tmp_path}/mine.csv.gz?smiles=Mol&label=why?"
+    (tmp_path / "mine.csv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfMol,a+b c?\nCCO,1\nC,0\n"))
+    name = f"{tmp_path}/mine.csv.gz?smiles=Mol&label=a+b c?"
     source.prepare(name)
     assert source.load(name).labels.tolist() == [1, 0]
 
@@ -159,7 +159,8 @@ SAID = table(
 ?label                       -> say it as in ./mine.csv?smiles=mol&label=toxic
 ?task=ranking                -> there is no task "ranking" (valid: classification, multi-label, regression)
 ?smiles=a&smiles=b           -> only label may be said several times
-?label=a&label=text          -> row 1, column 'text': 'x' is no number, as several labels must be
+?label=a&label=text          -> row 1, column 'text': 'x' is no number, as others are: leave a gap empty
+?label=mixed                 -> row 2, column 'mixed': '?' is no number, as others are
 ?label=text&task=regression  -> task=regression needs numbers
 ?label=a&task=classification -> task=classification needs one column of whole numbers or text
 ?label=a&client=site         -> no column 'site'
@@ -169,9 +170,17 @@ SAID = table(
 
 @pytest.mark.parametrize(("said", "words"), SAID)
 def test_what_is_said_of_columns_must_be_true(write, said, words):
-    name = write("smiles,a,text\nC,0.5,x\nCC,1,y\n", said)
+    name = write("smiles,a,text,mixed\nC,0.5,x,0.5\nCC,1,y,?\n", said)
     with refused(words):
         family_of(name).check(Path(name.partition("?")[0]), name)
+
+
+def test_many_whole_numbers_are_classes_or_not_as_is_said(read):
+    text = "\n".join(["smiles,label", *(f"C,{n}" for n in range(101))])
+    with refused("101 whole numbers: say task=regression behind the path, as in ./mine.csv?task=regression"):
+        read(text)
+    assert read(text, "?task=regression").task == "regression"
+    assert read(text, "?task=classification").num_classes == 101
 
 
 def test_a_row_with_too_many_cells_is_left_out(read):
