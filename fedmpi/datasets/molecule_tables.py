@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +16,7 @@ from fedmpi.datasets import labels as own_labels
 from fedmpi.datasets.labels import Labels, numbered
 from fedmpi.datasets.own import PARTS, said_of
 from fedmpi.datasets.raw import Int, RawGraphs
-from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_csv, require_rdkit
+from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_text, require_rdkit
 from fedmpi.errors import BadInput
 from fedmpi.visible import visible
 
@@ -23,7 +26,14 @@ _MOST_BYTES = 1 << 28
 _GAPS = ("nan", "na", "n/a", "null")
 """What a cell without a label says, in any case of its letters, where it is not empty."""
 
+SDF = (".sdf", ".sdf.gz")
+"""Endings of the names of files with a block for each molecule."""
+
+_END = "\nM  END\n"
+"""Of a block."""
+
 Row = Mapping[str, str]
+Cells = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -88,15 +98,13 @@ def read_table(path: Path, columns: Columns) -> Table:
         It is damaged, a column is missing, a label is no number among numbers, a row has no client or an
         unknown part, or no row has a label.
     """
-    with read_csv(path, _MOST_BYTES, strict=True) as reader:
-        header = list(reader.fieldnames or ())
-        columns = _found(columns, header, path)
-        flaws, rows = [], []
-        for row in reader:
-            flaws.append("more cells than the header" if None in row else "")
-            rows.append({name: text or "" for name, text in row.items() if name})
-    if not rows:
+    with read_text(path, _MOST_BYTES) as text:
+        header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
+    columns = _found(columns, header, path)
+    if not cells:
         raise BadInput(f"{path} has no rows")
+    flaws = ["more cells than the header" if None in row else "" for row in cells]
+    rows = [{name: row.get(name) or "" for name in header} for row in cells]
     labels = _labels(rows, columns, path)
     flaws = [flaw or ("" if there else "no label") for flaw, there in zip(flaws, labels.present, strict=True)]
     clients, client_names = _clients(rows, columns, header, path)
@@ -104,6 +112,41 @@ def read_table(path: Path, columns: Columns) -> Table:
     return Table(
         tuple(row[columns.smiles] for row in rows), labels, tuple(flaws), clients, client_names, parts
     )
+
+
+def is_sdf(path: Path) -> bool:
+    """Return whether a file's molecules are blocks of an SDF file, in place of SMILES."""
+    return path.name.endswith(SDF)
+
+
+def _rows(text: TextIO) -> tuple[list[str], list[Cells]]:
+    """Return the header and the rows of a table."""
+    reader = csv.DictReader(text, strict=True)
+    return list(reader.fieldnames or ()), list(reader)
+
+
+def _records(text: str) -> tuple[list[str], list[Cells]]:
+    """Return the names of the data and the records of an SDF file; their blocks are the column of SMILES."""
+    records: list[Cells] = []
+    for record in re.split(r"^\$\$\$\$.*\n?", text.replace("\r\n", "\n"), flags=re.MULTILINE):
+        block, end, data = record.partition(_END)
+        if record.strip():
+            records.append({**_data_of(data.split("\n")), Columns.smiles: block + end})
+    return list(dict.fromkeys(name for record in records for name in record)), records
+
+
+def _data_of(lines: Sequence[str]) -> Cells:
+    """Return the data of a record: a line with ``<NAME>``, then its value up to an empty line."""
+    found: dict[str, list[str]] = {}
+    value: list[str] = []
+    for line in lines:
+        if line.startswith(">") and "<" in line:
+            value = found.setdefault(line[line.index("<") + 1 : line.rindex(">")], [])
+        elif line:
+            value.append(line)
+        else:
+            value = []
+    return {name: "\n".join(each) for name, each in found.items()}
 
 
 def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
@@ -118,9 +161,11 @@ def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
     table = read_table(path, columns)
     molecules, kept, refused = [], [], []
     for number, (text, flaw) in enumerate(zip(table.smiles, table.flaws, strict=True)):
-        parsed = None if flaw else molecule(text)
+        parsed = None if flaw else molecule(text, block=is_sdf(path))
         if parsed is None:
-            refused.append(f"row {number + 1}: {flaw or 'no molecule'}: {visible(text)}")
+            refused.append(
+                f"row {number + 1}: {flaw or 'no molecule'}: {visible(text.partition(chr(10))[0])}"
+            )
         else:
             molecules.append(parsed)
             kept.append(number)

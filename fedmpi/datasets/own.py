@@ -17,7 +17,7 @@ from fedmpi.errors import BadInput
 ASK = "?"
 """Stands between the path of a file and what is said of it: ``./mine.csv?label=toxic``."""
 
-FILES = (".csv", ".csv.gz", ".pt")
+FILES = (".csv", ".csv.gz", ".sdf", ".sdf.gz", ".pt")
 """Endings of the names of files; any other path is a folder's."""
 
 PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -142,19 +142,16 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
 
 def _rows(path: Path, facts: MoleculeFacts, most: int) -> list[dict[str, str]]:
     """Return the first rows of a table, at most so many; of its text no more is unpacked than it can have."""
-    with read_csv(path, most_table(facts.rows)) as table:
-        return list(itertools.islice(table, most))
+    with read_text(path, most_table(facts.rows)) as text:
+        return list(itertools.islice(csv.DictReader(text), most))
 
 
 @contextmanager
-def read_csv(path: Path, most: int, *, strict: bool = False) -> Iterator[csv.DictReader[str]]:
-    """Open a table, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line.
-
-    A strict reader takes a quote that does not end for damage.
-    """
+def read_text(path: Path, most: int) -> Iterator[TextIO]:
+    """Open text, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line."""
     with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
         bounded = io.BufferedReader(Bounded(stream, most, str(path)))
-        yield csv.DictReader(io.TextIOWrapper(bounded, encoding="utf-8-sig", newline=""), strict=strict)
+        yield io.TextIOWrapper(bounded, encoding="utf-8-sig", newline="")
 
 
 def _columns(path: Path, row: Mapping[str, Any], facts: MoleculeFacts) -> list[str]:
@@ -226,13 +223,13 @@ def _label(path: Path, number: int, task: str, text: str | None) -> float:
         raise BadInput(f"{path}: row {number}, column '{task}': '{text}' is no number") from error
 
 
-def molecule(smiles: str) -> Molecule | None:
-    """Return what RDKit makes of a SMILES; None where it refuses or there is no atom."""
+def molecule(text: str, *, block: bool = False) -> Molecule | None:
+    """Return what RDKit makes of a SMILES, or an SDF file's block; None where it refuses or has no atom."""
     chemistry: Any = importlib.import_module("rdkit.Chem")
     murcko: Any = importlib.import_module("rdkit.Chem.Scaffolds.MurckoScaffold")
     log: Any = importlib.import_module("rdkit.RDLogger")
     log.DisableLog("rdApp.*")  # refusals are counted and named instead
-    parsed = chemistry.MolFromSmiles(smiles.strip())
+    parsed = chemistry.MolFromMolBlock(text) if block else chemistry.MolFromSmiles(text.strip())
     if parsed is None or not parsed.GetNumAtoms():
         return None
     atoms = np.array([_atom(atom) for atom in parsed.GetAtoms()], np.float32)

@@ -102,6 +102,31 @@ def test_columns_may_have_other_names_and_files_be_packed(tmp_path, write, sourc
     assert source.load(name).labels.tolist() == [1, 0]
 
 
+def test_an_sdf_file_is_what_rdkit_reads(source, tmp_path):
+    chemistry = pytest.importorskip("rdkit.Chem", reason="the extra molecules is not installed")
+    path = tmp_path / "mine.sdf"
+    with chemistry.SDWriter(str(path)) as writer:
+        for number, smiles in enumerate(("CCO", "c1ccccc1[N+](=O)[O-]", "C[C@H](N)C(=O)O", "CF")):
+            one = chemistry.AddHs(chemistry.MolFromSmiles(smiles))
+            for key, value in {
+                "_Name": f"no. {number}",
+                "logP": str(number / 2),
+                "client": "xyxy"[number],
+            }.items():
+                one.SetProp(key, value)
+            writer.write(one)
+    path.write_text(path.read_text().replace(" F ", " Qq").replace(">  <logP>  (2)", ">  25 <logP>\r"))
+    source.prepare(name := f"{path}?label=logP")
+    raw, known = source.load(name), list(chemistry.SDMolSupplier(str(path)))
+    assert (known.pop(), raw.refused) == (None, ("row 4: no molecule: no. 3",))
+    assert raw.node_labels[:, 0].tolist() == [a.GetAtomicNum() for one in known for a in one.GetAtoms()]
+    assert np.array_equal(
+        np.diff(raw.topology.row_ptr), [a.GetDegree() for one in known for a in one.GetAtoms()]
+    )
+    assert raw.labels[:, 0].tolist() == [one.GetDoubleProp("logP") for one in known]
+    assert (raw.client_names, raw.clients.tolist(), raw.edge_width) == (("x", "y"), [0, 1, 0], 6)
+
+
 def test_clients_and_parts_of_the_file_are_kept(read):
     rows = [
         f"{'C' * (n + 1)},{n % 2},site {n % 3},{('train', 'Valid', 'test', '')[n % 4]}" for n in range(24)

@@ -126,7 +126,7 @@ FACTS = each("cache/tudataset/FUZZ/{}.json", "meta", ("FUZZ", "cache"))
 ARCHIVES = each("mirror/tudataset/{}.zip", "FUZZ", fetch("FUZZ"))
 ARCHIVES += each("mirror/tudataset/{}.zip", "PACKED", fetch("PACKED"))
 GRAPHS = each("own/OWN/OWN_{}.txt", "A graph_indicator graph_labels node_attributes", fetch("own/OWN"))
-OWN = each("own/{}.csv", "mine", fetch("own/mine.csv"))
+OWN = each("own/mine.{}", "csv", fetch("own/mine.csv")) + each("own/mine.{}", "sdf", fetch("own/mine.sdf"))
 SAVED = each("own/{}.pt", "graphs network", ("own", "cache"))
 MOLECULES = each("mirror/moleculenet/{}.csv", "SAMPL", ("FreeSolv", "cache"))
 
@@ -138,7 +138,7 @@ READS = {
     "lock": (False, 12, "runs/whole suite.toml", ANY, LOCKED, ""),
     "archives": (False, 14, "mirror", damage.of_bytes, ARCHIVES, ""),
     "graphs": (False, 14, "mirror own", damage.of_text, GRAPHS, ""),
-    "own molecules": (False, 8, "mirror own", damage.of_text, OWN, ""),
+    "own molecules": (False, 16, "mirror own", damage.of_text, OWN, ""),
     "own graphs": (False, 20, "own", damage.of_bytes, SAVED, "check_files"),
     "molecules": (False, 8, "mirror", damage.of_text, MOLECULES, "check_dataset"),
     "rows": (False, 4, "rows.csv", damage.of_text, [("rows.csv", TABLE)], ""),

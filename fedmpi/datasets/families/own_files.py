@@ -27,10 +27,10 @@ class _OwnFile(OwnData):
 
 
 class OwnMolecules(_OwnFile):
-    """A table of molecules: ``./mine.csv`` with the columns ``smiles`` and ``label``."""
+    """A table of molecules, ``./mine.csv`` with the columns ``smiles`` and ``label``, or an SDF file."""
 
     name = "own-molecules"
-    endings = (".csv", ".csv.gz")
+    endings = (".csv", ".csv.gz", ".sdf", ".sdf.gz")
     scaffolds = True
 
     def require(self) -> None:
