@@ -13,15 +13,7 @@ import numpy.typing as npt
 
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.errors import BadInput
-from fedmpi.partition.options import (
-    Chunks,
-    DirichletLabel,
-    DirichletQuantity,
-    DominantShare,
-    Given,
-    Iid,
-    Metadata,
-)
+from fedmpi.partition.options import Chunks, DirichletLabel, DirichletQuantity, DominantShare, Iid, Metadata
 from fedmpi.seeds import Purpose, generator, key, permutation
 
 Int = npt.NDArray[np.int64]
@@ -90,19 +82,6 @@ def _metadata(by: str, raw: RawGraphs, classes: Int) -> Int:
     if by == "class" and raw.task == "classification":
         return classes
     raise BadInput(f'partition.by = "{by}": {raw.name} has no such metadata')
-
-
-def given(options: Given, raw: RawGraphs) -> list[Int]:
-    """Return the examples of each client as the dataset states them."""
-    if raw.clients is None:
-        raise BadInput(f'partition "given": {raw.name} does not say whose examples are: use "iid"')
-    count = len(raw.client_names)
-    if options.clients != count:
-        raise BadInput(
-            f"{raw.name} has {count} clients: set partition.clients = {count} (got {options.clients})"
-        )
-    clients = np.asarray(raw.clients if raw.places is None else raw.clients[np.asarray(raw.places)])
-    return [np.flatnonzero(clients == client) for client in range(count)]
 
 
 def dominant_share(options: DominantShare, labels: Int) -> list[Int]:

@@ -58,14 +58,6 @@ class OneDataset(PartitionOptions):
         """Return whether `deal` may give a graph several times, to one client or to several."""
         return False
 
-    def names(self, raw: RawGraphs) -> Sequence[str]:
-        """Return the names of the clients; with none they are numbered."""
-        return ()
-
-    def nodes(self, raw: RawGraphs, client: int) -> Int | None:
-        """Return the nodes of a client in one large graph; None for those of its examples."""
-        return None
-
     def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
         """Return the graphs of each client, a pure function of options and arguments.
 
@@ -231,24 +223,9 @@ class Metadata(Parts):
 class Given(Parts):
     """The clients that the dataset states: `client` of one's own graphs, nodes or molecules."""
 
-    dealer: ClassVar[str] = "fedmpi.partition.draws:given"
+    maker: ClassVar[str] = "fedmpi.partition.partition:as_given"
 
     name: Literal["given"] = "given"
-
-    def names(self, raw: RawGraphs) -> Sequence[str]:
-        """Return the names that the dataset gives its clients."""
-        return raw.client_names
-
-    def nodes(self, raw: RawGraphs, client: int) -> Int | None:
-        """Return all nodes of a client, with and without a label."""
-        import numpy as np
-
-        return None if raw.places is None else np.flatnonzero(np.asarray(raw.clients) == client)
-
-    def deal(self, raw: RawGraphs, classes: Int) -> Sequence[Int]:
-        """Return the examples of each client."""
-        found: Sequence[Int] = imported(self.dealer)(self, raw)
-        return found
 
 
 class DominantShare(OneDataset):

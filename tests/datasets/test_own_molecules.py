@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedmpi.datasets import molecule_tables
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
@@ -198,6 +199,12 @@ def test_what_is_said_of_columns_must_be_true(write, said, words):
     name = write("smiles,a,text,mixed\nC,0.5,x,0.5\nCC,1,y,?\n", said)
     with refused(words):
         family_of(name).check(Path(name.partition("?")[0]), name)
+
+
+def test_a_huge_table_is_refused(write, source, monkeypatch):
+    monkeypatch.setattr(molecule_tables, "_MOST_BYTES", 50)
+    with refused("mine.csv holds more than 50 bytes"):
+        source.check(write(PLAIN))
 
 
 def test_many_whole_numbers_are_classes_or_not_as_is_said(read):
