@@ -70,9 +70,9 @@ def read_graphs(path: Path, task: str, name: str) -> RawGraphs:
         labels = _labels(items, task, path)
         kept = np.flatnonzero(labels.present)
         refused = [f"graph {number}: no label" for number in np.flatnonzero(~labels.present)]
-        chosen = [items[number] for number in kept]
-        features, senders, receivers, sizes = _structure(chosen, path)
-        clients, client_names = _clients([item.text("client") for item in chosen], path)
+        features, senders, receivers, sizes = _structure([items[number] for number in kept], path)
+        clients, client_names = _clients([item.text("client") for item in items], path)
+        parts = _parts(items)
         return RawGraphs(
             name,
             directed(senders, receivers, pointers(sizes)),
@@ -83,9 +83,9 @@ def read_graphs(path: Path, task: str, name: str) -> RawGraphs:
             labels.names,
             labels.kind,
             refused=(*refused, *_not_read(items, _OF_GRAPHS)),
-            clients=clients,
+            clients=None if clients is None else clients[kept],
             client_names=client_names,
-            parts=_parts(chosen),
+            parts=None if parts is None else parts[kept],
         )
 
 

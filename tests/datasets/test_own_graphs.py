@@ -166,7 +166,10 @@ def test_graphs_without_features_say_how_many_nodes(read):
 
 def test_clients_and_parts_of_graphs_are_kept(read):
     clients, parts = ["north", 7, torch.tensor([7]), "north"], ["train", "train", "val", "Test"]
-    raw = read([graph(n % 2, client=clients[n], split=parts[n]) for n in range(4)])
+    graphs = [graph(n % 2, client=clients[n], split=parts[n]) for n in range(4)]
+    raw = read([graphs[0], graph(None, client="east"), *graphs[1:]])
+    assert raw.client_names == ("7", "east", "north")
+    raw = read(graphs)
     found = make(Given(clients=2, parts="dataset"), [raw]).clients
     assert [client.name for client in found] == ["7", "north"]
     assert [client.graphs.tolist() for client in found] == [[1, 2], [0, 3]]
