@@ -6,6 +6,8 @@ A run is a process of its own, since MPI starts once per process: what is bad in
 
 from __future__ import annotations
 
+import hashlib
+import io
 import signal
 import subprocess
 import sys
@@ -51,6 +53,7 @@ _PREFIX = "fedmpi: "
 def run(
     suite: str | Path | Mapping[str, Any],
     *,
+    data: Any = None,
     ranks: int = 1,
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -65,6 +68,9 @@ def run(
     suite : str, Path or mapping
         Name of a bundled suite, path of a TOML file, or what such a file holds, as a dict; that is written
         to the file ``suite.toml`` in `out`.
+    data : list of torch_geometric.data.Data, or one, optional
+        Dataset of all cases, in place of the suite's: graphs, or one graph whose nodes have labels. It is
+        saved in `out`, under a name that its content decides.
     ranks : int
         MPI processes; with more than one `mpiexec` starts them. Results do not depend on it.
     out : str or Path
@@ -91,6 +97,8 @@ def run(
     else:
         path = locations.find(str(suite))
         folder = Path(out or _RUNS / read(path).name)
+    if data is not None:
+        settings = {**(settings or {}), "dataset.name": _saved(data, folder)}
     command = [*python(), "run", str(path), "--out", str(folder)]
     command += [f"--set={key}={toml_text(value)}" for key, value in (settings or {}).items()]
     command += [f"--plugin={plugin}" for plugin in plugins]
@@ -198,6 +206,20 @@ def _written(suite: Mapping[str, Any], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def _saved(data: Any, folder: Path) -> str:
+    """Save graphs into the folder of the runs, and return the name of the dataset."""
+    import torch
+    from torch_geometric.data import Data
+
+    content = io.BytesIO()
+    torch.save(data if isinstance(data, Data) else list(data), content)
+    name = f"{folder}/data-{hashlib.sha256(content.getvalue()).hexdigest()[:12]}.pt"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not Path(name).exists():  # else it would be prepared anew
+        Path(name).write_bytes(content.getvalue())
+    return name
 
 
 def _start(command: Sequence[str], quiet: bool) -> None:

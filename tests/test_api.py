@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from torch_geometric.data import Data
 
 import fedmpi
 from fedmpi.errors import BadInput, Diverged
@@ -33,6 +35,24 @@ def test_what_is_complete_is_not_run_again(tmp_path, capfd):
     again = fedmpi.run(SUITE, out=tmp_path, settings={"seed": 0})
     assert first.times.equals(again.times)
     assert "round 1/2" not in capfd.readouterr().out
+
+
+def ring(size):
+    """Return a ring of nodes, labelled by whether their number is odd."""
+    nodes = torch.arange(size)
+    ends = torch.stack([nodes, (nodes + 1) % size])
+    return Data(x=torch.ones(size, 2), edge_index=torch.cat([ends, ends.flip(0)], dim=1), y=size % 2)
+
+
+def test_graphs_of_ones_own_are_trained_on(tmp_path):
+    suite = {"name": "mine", "case": {"rounds": 1, "partition": {"name": "iid", "clients": 2}}}
+    graphs = [ring(3 + n % 6) for n in range(30)]
+    frames = fedmpi.run(suite, data=graphs, out=tmp_path, quiet=True)
+    (file,) = tmp_path.glob("data-*.pt")
+    assert list(frames.runs["dataset"]) == [str(file)]
+    assert fedmpi.run(suite, data=graphs, out=tmp_path, quiet=True).times.equals(frames.times)
+    with pytest.raises(BadInput, match=r"holds neither a torch_geometric.data.Data nor a list of them"):
+        fedmpi.run(suite, data=[1, 2], out=tmp_path / "other")
 
 
 def test_bad_input_is_the_line_of_the_command(tmp_path):

@@ -37,8 +37,8 @@ def list_(mirror: Mirror = None, data: Cache = None, plugin: Plugin = None) -> i
     generated = [f"{name} (generated)" for family in every if not family.prepared for name in family.names]
     return show(
         Table(columns, groups, "Groups: one client per dataset"),
-        f"Also: {', '.join(generated)}, any other TU name, own folders in TU format; fetch takes suites too. "
-        f"Prepared ones are in {source.cache}.",
+        f"Also: {', '.join(generated)}, any other TU name, own folders and files (./mine.csv); fetch takes "
+        f"suites too. Prepared ones are in {source.cache}.",
     )
 
 
@@ -55,7 +55,7 @@ def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugi
         source.prepare(member)
         say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
         if refused := source.refused_of(member):
-            say(f"{member}: {len(refused)} rows left out")
+            say(f"{member}: left out of its file ({len(refused)}):")
         for line in refused:
             say(f"  {line}")
     return 0

@@ -23,7 +23,7 @@ _PANELS = {
 """Commands by the panel of the help that they stand in, in its order; see `_places`."""
 
 _GROUPS = {
-    "data": ("Real datasets: list, fetch, verify.", "list_ fetch verify"),
+    "data": ("Real datasets: list, fetch, describe, verify.", "list_ fetch data_describe.describe verify"),
     "analyse": (
         "Statistics of graphs and datasets; leakage between splits.",
         "properties statistics heterogeneity leakage analyse_clusters.clusters",

@@ -87,4 +87,4 @@ class Bounded(io.RawIOBase):
 
 def too_large(where: str, most: int) -> str:
     """Return the message for what holds more than so many bytes."""
-    return f"{where} holds more than {most:,} bytes, which no such file has: it is not read; get it anew"
+    return f"{where} holds more than {most:,} bytes, which no such file has: it is not read"

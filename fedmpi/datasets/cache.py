@@ -16,9 +16,9 @@ from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import SparseRows, Topology
 
 _OPTIONAL = (
-    "node_labels", "edge_attributes", "scaffolds", "places", "node_rows", "graph_classes", "parts"
+    "node_labels", "edge_attributes", "scaffolds", "places", "node_rows", "graph_classes", "parts", "clients"
 )  # fmt: skip
-_TOLD = ("name", "class_names", "label_widths", "task", "attribute_names", "refused")
+_TOLD = ("name", "class_names", "label_widths", "task", "attribute_names", "refused", "client_names")
 _SPARSE = ("attribute_ptr", "attribute_columns", "attribute_values")
 """Arrays of attributes that are `SparseRows`."""
 
@@ -48,6 +48,7 @@ class Facts(BaseModel):
     refused: tuple[str, ...]
     source: str
     attribute_width: int = Field(0, ge=0)
+    client_names: tuple[str, ...] = ()
 
 
 def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:

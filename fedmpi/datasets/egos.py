@@ -73,6 +73,7 @@ def ego_networks(raw: RawGraphs, options: EgoOptions) -> RawGraphs:
         node_rows=raw.rows_of(nodes),
         graph_classes=labels[nodes[at_centre]],
         parts=None,
+        clients=None,
     )
 
 

@@ -43,6 +43,8 @@ class Family:
     """What the labels of its datasets are of."""
     labels: ClassVar[LabelKind] = "classification"
     """What kind of labels these are, where `task` says nothing else."""
+    scaffolds: ClassVar[bool] = False
+    """Whether its graphs are molecules read from SMILES, which have scaffolds."""
     columns: ClassVar[tuple[str, ...]] = ("name", "task")
     """Headings of `row`."""
     Options: ClassVar[type[Any] | None] = None

@@ -1,4 +1,4 @@
-"""Pickles of NumPy arrays and sparse matrices by Python 2, read without running anything of theirs.
+"""Pickles read without running anything of theirs; `unpickle`: arrays and sparse matrices by Python 2.
 
 Plain unpickling calls whatever a file names. Here the names are stand-ins that keep what they are given,
 the instructions are those that such files need, and arrays are made of the bytes that are there.
@@ -11,7 +11,7 @@ import math
 import pickle
 import pickletools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,15 @@ MOST_BYTES = 1 << 26
 """Of one file; the largest known one, the words of PubMed, has about 12 MB."""
 
 # fmt: off
-_OPERATIONS = frozenset({
-    "PROTO", "GLOBAL", "EMPTY_TUPLE", "NEWOBJ", "EMPTY_DICT", "SHORT_BINSTRING", "BINSTRING", "REDUCE",
+OPERATIONS = frozenset({
+    "PROTO", "GLOBAL", "EMPTY_TUPLE", "NEWOBJ", "EMPTY_DICT", "REDUCE",
     "NONE", "BUILD", "NEWFALSE", "NEWTRUE", "SETITEMS", "STOP", "BININT", "BININT1", "BININT2",
     "APPENDS", "APPEND", "MARK", "BINGET", "BINPUT", "LONG_BINPUT", "LONG_BINGET",
     "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST",
 })
+"""Instructions that every file may have."""
 # fmt: on
+_STRINGS = frozenset({"SHORT_BINSTRING", "BINSTRING"})
 _DTYPE = re.compile(r"[iu][1248]|f[48]")
 
 
@@ -77,7 +79,10 @@ class Csr:
             raise ValueError("a sparse matrix that is none")
 
 
-_STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
+StandIns = Mapping[tuple[str, str], Any]
+"""By module and name that a file may have."""
+
+_STAND_INS: StandIns = {
     ("numpy.core.multiarray", "_reconstruct"): lambda *_: _Array(),
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Type,
@@ -87,13 +92,55 @@ _STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
 }
 
 
+class Foreign(ValueError):
+    """A file names what has no stand-in."""
+
+
 class _Inert(pickle.Unpickler):
-    """Knows `_STAND_INS` and nothing else."""
+    """Knows stand-ins and nothing else."""
+
+    def __init__(self, content: bytes, stand_ins: StandIns, persistent: Callable[[Any], Any]) -> None:
+        super().__init__(io.BytesIO(content), encoding="latin1")
+        self._stand_ins, self._persistent = stand_ins, persistent
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _STAND_INS:
-            raise ValueError(f"it names {module}.{name}")
-        return _STAND_INS[module, name]
+        if (module, name) not in self._stand_ins:
+            raise Foreign(f"it names {module}.{name}")
+        return self._stand_ins[module, name]
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self._persistent(pid)
+
+
+def load(
+    content: bytes,
+    stand_ins: StandIns,
+    operations: frozenset[str],
+    persistent: Callable[[Any], Any] = lambda pid: None,
+) -> Any:
+    """Return what a pickle holds.
+
+    Parameters
+    ----------
+    content : bytes
+    stand_ins : mapping
+    operations : frozenset of str
+        Instructions that it may have beside `OPERATIONS`.
+    persistent : callable, optional
+        Returns what stands for something outside the pickle.
+
+    Raises
+    ------
+    Foreign
+    ValueError
+        It has another instruction. What a damaged one raises beside may be anything.
+    """
+    for operation, number, _ in pickletools.genops(content):
+        if operation.name not in OPERATIONS and operation.name not in operations:
+            raise ValueError(f"it has the instruction {operation.name}")
+        if "PUT" in operation.name and int(str(number)) > len(content):  # takes memory for so many
+            raise ValueError(f"it stores value number {number}")
+    return _Inert(content, stand_ins, persistent).load()
 
 
 def unpickle(path: Path) -> Any:
@@ -106,10 +153,5 @@ def unpickle(path: Path) -> Any:
     """
     with undamaged(path), path.open("rb") as file:
         content = Bounded(file, MOST_BYTES, str(path)).readall()
-        for operation, number, _ in pickletools.genops(content):
-            if operation.name not in _OPERATIONS:
-                raise ValueError(f"it has the instruction {operation.name}")
-            if "PUT" in operation.name and int(str(number)) > len(content):  # takes memory for so many
-                raise ValueError(f"it stores value number {number}")
-        found = _Inert(io.BytesIO(content), encoding="latin1").load()
+        found = load(content, _STAND_INS, _STRINGS)
         return found.values if isinstance(found, _Array) else found

@@ -81,7 +81,7 @@ def files_behind(name: str) -> tuple[str, ...]:
 
 
 def is_path(name: str) -> bool:
-    """Return whether a name is the path of an own folder."""
+    """Return whether a name is the path of an own folder or file."""
     return "/" in name or os.sep in name
 
 
@@ -94,10 +94,10 @@ def has_classes(name: str) -> bool:
 def meant(name: str) -> str:
     """Return `` (did you mean A, B?)`` for a wrong name, or nothing where none is close.
 
-    A folder of this name is meant before all known names.
+    A folder or file of this name is meant before all known names.
     """
-    if name and not is_path(name) and os.path.isdir(name):
-        return f" (did you mean the folder ./{name}?)"
+    if name and not is_path(name) and os.path.exists(name):
+        return f" (did you mean {'the folder ' * os.path.isdir(name)}./{name}?)"
     names = {known.lower(): known for family in families() for known in (*family.names, *family.groups)}
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
     return f" (did you mean {', '.join(names[key] for key in close)}?)" if close else ""

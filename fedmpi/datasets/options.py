@@ -34,8 +34,8 @@ class DatasetOptions(Options):
     added: ClassVar[frozenset[str]] = frozenset({"scaling", "targets", "egos", "both_directions"})
 
     name: str = Field(default=SYNTHETIC, min_length=1)
-    """A dataset, a group such as "gcfl/molecules", several joined as in "PROTEINS+DD", or the path of an own
-    folder in TU format; `fedmpi data list` shows those known."""
+    """A dataset, a group such as "gcfl/molecules", several joined as in "PROTEINS+DD", or the path of a
+    folder in TU format, table of molecules or graphs of one's own; `fedmpi data list` shows those known."""
     features: FeatureKind = "original"
     """Of the nodes; "original": those that the dataset has, one-hot degrees where it has none."""
     scaling: Scaling = "none"

@@ -62,6 +62,10 @@ class RawGraphs:
         Class of each graph, by which graphs are dealt out, where examples are nodes or pairs.
     parts : int8 [n] or None
         What the files fix of the split: 0 training, 1 validation, 2 test, -1 none of them.
+    clients : int64 [G] or [N], or None
+        Client of each graph, or of each node where nodes are examples, as the files say.
+    client_names : tuple of str
+        Of these clients.
     """
 
     name: str
@@ -80,6 +84,8 @@ class RawGraphs:
     node_rows: Int | None = None
     graph_classes: Int | None = None
     parts: npt.NDArray[np.int8] | None = None
+    clients: Int | None = None
+    client_names: tuple[str, ...] = ()
 
     @property
     def examples(self) -> ExampleKind:
@@ -144,6 +150,7 @@ def digest(raw: RawGraphs) -> str:
         ("node_rows", raw.node_rows, "<i8"),
         ("graph_classes", raw.graph_classes, "<i8"),
         ("parts", raw.parts, "|i1"),
+        ("clients", raw.clients, "<i8"),
     )
     for tag, values, dtype in parts:
         if values is None:

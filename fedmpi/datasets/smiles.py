@@ -9,10 +9,11 @@ import importlib
 import importlib.util
 import io
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ _BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC")
 EVERY_OTHER = ("*",)
 """Stands for all columns that hold no SMILES and no identifier."""
 
-_IDENTIFIERS = ("mol_id",)
+IDENTIFIERS = ("mol_id",)
 """Columns that are no labels where all others are."""
 
 BOND_COLUMNS = ("single", "double", "triple", "aromatic", "conjugated", "in ring")
@@ -70,7 +71,7 @@ class MoleculeFacts:
     digest: str = ""
 
 
-_Molecule = tuple[npt.NDArray[np.float32], Int, npt.NDArray[np.uint8], str]
+Molecule = tuple[npt.NDArray[np.float32], Int, npt.NDArray[np.uint8], str]
 """Atoms float32 [n, 8], bonds by receiver and sender int64 [E, 2], their kinds uint8 [E, 6], scaffold."""
 
 
@@ -121,36 +122,43 @@ def read_molecules(path: Path, facts: MoleculeFacts) -> RawGraphs:
     tasks = _columns(path, rows[0] if rows else {}, facts)
     table = _labels(path, rows, tasks)
     _check_content(path, rows, table, facts)
-    kept: list[_Molecule] = []
+    kept: list[Molecule] = []
     labels: list[npt.NDArray[np.float64]] = []
     refused: list[str] = []
     for number, (row, values) in enumerate(zip(rows, table, strict=True), start=1):
-        molecule = _molecule(row[facts.smiles])
+        parsed = molecule(row[facts.smiles])
         missing = bool(np.isnan(values).all())
-        if molecule is None or missing:
+        if parsed is None or missing:
             why = "no label" if missing else "no molecule"
             refused.append(f"row {number}: {why}: {row[facts.smiles]}")
             continue
-        kept.append(molecule)
+        kept.append(parsed)
         labels.append(values)
     if not kept:
         raise BadInput(f"{path}: no row holds a molecule with a label")
-    return _packed(kept, np.array(labels), facts, tuple(tasks), tuple(refused))
+    raw = packed(facts.name, kept, np.array(labels), tuple(tasks), facts.kind)
+    return replace(raw, refused=tuple(refused))
 
 
 def _rows(path: Path, facts: MoleculeFacts, most: int) -> list[dict[str, str]]:
     """Return the first rows of a table, at most so many; of its text no more is unpacked than it can have."""
-    with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        bounded = io.BufferedReader(Bounded(stream, most_table(facts.rows), str(path)))
-        text = io.TextIOWrapper(bounded, encoding="utf-8", newline="")
+    with read_text(path, most_table(facts.rows)) as text:
         return list(itertools.islice(csv.DictReader(text), most))
+
+
+@contextmanager
+def read_text(path: Path, most: int) -> Iterator[TextIO]:
+    """Open text, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line."""
+    with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        bounded = io.BufferedReader(Bounded(stream, most, str(path)))
+        yield io.TextIOWrapper(bounded, encoding="utf-8-sig", newline="")
 
 
 def _columns(path: Path, row: Mapping[str, Any], facts: MoleculeFacts) -> list[str]:
     """Return the label columns of a table whose first row is given."""
     tasks = facts.tasks
     if tasks == EVERY_OTHER:
-        tasks = tuple(name for name in row if name not in (facts.smiles, *_IDENTIFIERS))
+        tasks = tuple(name for name in row if name not in (facts.smiles, *IDENTIFIERS))
     for name in (facts.smiles, *tasks):
         if name not in row:
             raise BadInput(f"{path} has no column '{name}': not the MoleculeNet file of {facts.name}")
@@ -215,13 +223,13 @@ def _label(path: Path, number: int, task: str, text: str | None) -> float:
         raise BadInput(f"{path}: row {number}, column '{task}': '{text}' is no number") from error
 
 
-def _molecule(smiles: str) -> _Molecule | None:
-    """Return what RDKit makes of a SMILES; None where it refuses or there is no atom."""
+def molecule(text: str, *, block: bool = False) -> Molecule | None:
+    """Return what RDKit makes of a SMILES, or an SDF file's block; None where it refuses or has no atom."""
     chemistry: Any = importlib.import_module("rdkit.Chem")
     murcko: Any = importlib.import_module("rdkit.Chem.Scaffolds.MurckoScaffold")
     log: Any = importlib.import_module("rdkit.RDLogger")
     log.DisableLog("rdApp.*")  # refusals are counted and named instead
-    parsed = chemistry.MolFromSmiles(smiles.strip())
+    parsed = chemistry.MolFromMolBlock(text) if block else chemistry.MolFromSmiles(text.strip())
     if parsed is None or not parsed.GetNumAtoms():
         return None
     atoms = np.array([_atom(atom) for atom in parsed.GetAtoms()], np.float32)
@@ -254,13 +262,14 @@ def _bond(bond: Any) -> list[bool]:
     return [*(kind == each for each in _BOND_TYPES), bond.GetIsConjugated(), bond.IsInRing()]
 
 
-def _packed(
-    molecules: Sequence[_Molecule],
-    labels: npt.NDArray[np.float64],
-    facts: MoleculeFacts,
-    tasks: tuple[str, ...],
-    refused: tuple[str, ...],
+def packed(
+    name: str,
+    molecules: Sequence[Molecule],
+    labels: npt.NDArray[Any],
+    class_names: tuple[str, ...],
+    task: LabelKind,
 ) -> RawGraphs:
+    """Return molecules as a dataset; see `read_molecules`."""
     atoms_of, edges_of, bonds_of, scaffold_of = zip(*molecules, strict=True)
     graph_ptr, atoms = pointers([len(each) for each in atoms_of]), np.concatenate(atoms_of)
     edges = np.concatenate([each + start for each, start in zip(edges_of, graph_ptr[:-1], strict=True)])
@@ -268,16 +277,15 @@ def _packed(
     numbers: dict[str, int] = {}
     scaffolds = [numbers.setdefault(each, len(numbers)) for each in scaffold_of]
     return RawGraphs(
-        facts.name,
+        name,
         Topology(graph_ptr, row_ptr, edges[:, 1].copy()),
         atoms[:, :1].astype(np.int64),
         (_ELEMENTS,),
         atoms,
         labels,
-        tasks,
-        task=facts.kind,
+        class_names,
+        task=task,
         attribute_names=ATOM_COLUMNS,
         edge_attributes=np.concatenate(bonds_of),
         scaffolds=np.array(scaffolds, np.int64),
-        refused=refused,
     )

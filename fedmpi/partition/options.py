@@ -220,6 +220,14 @@ class Metadata(Parts):
         return found
 
 
+class Given(Parts):
+    """The clients that the dataset states: `client` of one's own graphs, nodes or molecules."""
+
+    maker: ClassVar[str] = "fedmpi.partition.partition:as_given"
+
+    name: Literal["given"] = "given"
+
+
 class DominantShare(OneDataset):
     """FCLG's setting: each class has `share` of its graphs on its own clients, the rest on the others.
 

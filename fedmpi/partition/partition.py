@@ -148,6 +148,24 @@ def divided(options: partitions.OneDataset, raws: Sequence[RawGraphs]) -> Partit
     )
 
 
+def as_given(options: partitions.Given, raws: Sequence[RawGraphs]) -> Partition:
+    """Return the clients that a dataset states, under its names; of one graph each has all its nodes."""
+    raw = raws[0]
+    if raw.clients is None:
+        raise BadInput(f'partition "given": {raw.name} does not say whose examples are: use "iid"')
+    if options.clients != (count := len(raw.client_names)):
+        raise BadInput(
+            f"{raw.name} has {count} clients: set partition.clients = {count} (got {options.clients})"
+        )
+    clients = []
+    for number, name in enumerate(raw.client_names):
+        own = np.flatnonzero(np.asarray(raw.clients) == number)
+        held = own if raw.places is None else np.flatnonzero(np.isin(raw.places, own))
+        client = _client(options, raw, 0, name, held)
+        clients.append(client if raw.places is None else replace(client, nodes=own))
+    return Partition(tuple(clients))
+
+
 def _client(
     options: partitions.PartitionOptions, raw: RawGraphs, dataset: int, name: str, held: Int
 ) -> ClientSplit:

@@ -134,7 +134,7 @@ def _of_labels(case: Case) -> Misfits:
         yield "objective", f'{text}: use "supervised"'
     if others and case.model.own_head:
         yield "model.head", f'"own" is for graphs with one class each, {name} has {what}: use "dataset"'
-    if not others and split == "scaffold":
+    if not others and split == "scaffold" and not family_of(names[0]).scaffolds:
         yield "partition.split", f'"scaffold" needs molecules read from SMILES, which {name} has not'
     if kind != "regression" and case.dataset.targets != "raw":
         yield "dataset.targets", f'"{case.dataset.targets}" is for regression, {name} has {what}: use "raw"'

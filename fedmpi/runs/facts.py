@@ -157,7 +157,7 @@ def notices_of(
         yield f"model FLOPs are {COUNTED}: {case.model.name} brings no formula for them"
     for member in source.members(case.dataset.name):
         if refused := source.refused_of(member):
-            yield f"{member}: {len(refused)} rows of its file are left out; partition/refused names them"
+            yield f"{member}: left out of its file: {len(refused)}; partition/refused names them"
     if notice:
         yield notice
 

@@ -21,7 +21,7 @@ PARTITION: dict[str, tuple[str, str]] = {
     "edges": ("edge", "edges of the large graph that is cut into clients, each once"),
     "edges_between": ("edge", "of these the edges between clients, which no client has"),
     "task_names": (TEXT, "names of the label columns"),
-    "refused": (TEXT, "rows of the dataset's file that are left out, and why"),
+    "refused": (TEXT, "what is left out of the dataset's file: rows, graphs, fields; and why"),
     "test_twin_own": (
         "1",
         "1 where the client's own training set holds an isomorphic twin of the test graph, or the test node "

@@ -95,10 +95,30 @@ def check_dataset() -> None:
     _source(cache).check(name)
 
 
+def check_files() -> None:
+    """Check all saved graphs of a folder as before a run: ``FOLDER CACHE``."""
+    folder, cache = sys.argv[1:]
+    for path in sorted(Path(folder).glob("*.pt")):
+        _source(cache).check(f"./{path}")
+
+
 def load_embeddings() -> None:
     """Print the content of a run's embeddings: ``RUN``."""
     for round, arrays in embeddings.load(Path(sys.argv[1])).items():
         print(round, {name: array.tobytes().hex() for name, array in arrays.items()})
+
+
+def _saved(path: Path) -> None:
+    """Save graphs, and a graph whose nodes have labels."""
+    import torch
+    from torch_geometric.data import Data
+
+    nodes = torch.arange(6)
+    ring = {"x": torch.ones(6, 2), "edge_index": torch.stack([nodes, (nodes + 1) % 6])}
+    torch.save(
+        [Data(**ring, y=label % 2, client=label % 3, split="train") for label in range(9)], path / "graphs.pt"
+    )
+    torch.save(Data(**ring, y=nodes % 2, client=nodes % 2, train_mask=nodes < 3), path / "network.pt")
 
 
 def _graphs(path: Path) -> None:
@@ -119,3 +139,11 @@ def _graphs(path: Path) -> None:
                 archive.writestr(f"{name}/{name}_{part}.txt", text)
     for part, text in rows.items():
         (path / "own" / "OWN" / f"OWN_{part}.txt").write_text(text)
+    _saved(path / "own")
+    molecules = (f"{'C' * (row % 9 + 1)},{row % 2},{'ab'[row % 2]},train\n" for row in range(30))
+    record = (
+        "{0}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n"
+        "    0.0000    0.0000    0.0000 C   0  0\nM  END\n>  <label>\n{0}\n\n$$$$\n"
+    )
+    (path / "own" / "mine.sdf").write_text("".join(map(record.format, range(9))))
+    (path / "own" / "mine.csv").write_text("".join(["smiles,label,client,split\n", *molecules]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
+import zipfile
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -125,6 +126,8 @@ FACTS = each("cache/tudataset/FUZZ/{}.json", "meta", ("FUZZ", "cache"))
 ARCHIVES = each("mirror/tudataset/{}.zip", "FUZZ", fetch("FUZZ"))
 ARCHIVES += each("mirror/tudataset/{}.zip", "PACKED", fetch("PACKED"))
 GRAPHS = each("own/OWN/OWN_{}.txt", "A graph_indicator graph_labels node_attributes", fetch("own/OWN"))
+OWN = each("own/mine.{}", "csv", fetch("own/mine.csv")) + each("own/mine.{}", "sdf", fetch("own/mine.sdf"))
+SAVED = each("own/{}.pt", "graphs network", ("own", "cache"))
 MOLECULES = each("mirror/moleculenet/{}.csv", "SAMPL", ("FreeSolv", "cache"))
 
 READS = {
@@ -135,6 +138,8 @@ READS = {
     "lock": (False, 12, "runs/whole suite.toml", ANY, LOCKED, ""),
     "archives": (False, 14, "mirror", damage.of_bytes, ARCHIVES, ""),
     "graphs": (False, 14, "mirror own", damage.of_text, GRAPHS, ""),
+    "own molecules": (False, 16, "mirror own", damage.of_text, OWN, ""),
+    "own graphs": (False, 20, "own", damage.of_bytes, SAVED, "check_files"),
     "molecules": (False, 8, "mirror", damage.of_text, MOLECULES, "check_dataset"),
     "rows": (False, 4, "rows.csv", damage.of_text, [("rows.csv", TABLE)], ""),
     "suite": (False, 12, "suite.toml", damage.of_text, [("suite.toml", LIST)], ""),
@@ -165,6 +170,29 @@ def test_a_damaged_file_is_refused_or_read(request, explore, bench, name):
         return outcome(ended, value, words, sound)
 
     explore(inputs, st.tuples(harms, st.sampled_from(files)), attempt)
+
+
+def test_a_pickle_of_a_stranger_is_refused_or_read(explore, bench):
+    """Its checksum is right, so that what reads it sees the damage."""
+
+    def attempt(value, folder):
+        harm, name = value
+        bench.lay_out(folder, f"own/{name}.pt")
+        replaced(folder / f"own/{name}.pt", f"{name}/data.pkl", harm)
+        words = ("own", "cache")
+        return outcome(bench.run(folder, words, call="tests.fuzz.home:check_files"), value, words)
+
+    explore(40, st.tuples(damage.of_bytes, st.sampled_from(("graphs", "network"))), attempt)
+
+
+def replaced(path: Path, member: str, harm: damage.Damage) -> None:
+    """Damage a member of an archive, which fits its checksum afterwards."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[member] = harm.apply(parts[member])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
 
 
 def test_a_record_of_a_stranger_shows_nothing_else_and_no_traceback(explore, bench):

@@ -61,6 +61,7 @@ class MoleculeNet(Family):
     name = "moleculenet"
     title = "MoleculeNet (needs the extra molecules)"
     names = MOLECULES
+    scaffolds = True
     upstream = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets"
     columns = ("name", "task", "file", "rows", "labels")
 

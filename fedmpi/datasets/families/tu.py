@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from fedmpi.config.documents import short
 from fedmpi.datasets import names, tu
 from fedmpi.datasets.family import DATASET_NAME, Family
+from fedmpi.datasets.own import ASK, FILES, OwnData, absolute
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.tables import DIGESTS, GROUPS, KNOWN
 from fedmpi.errors import BadInput
@@ -48,22 +47,27 @@ class TuDatasets(Family):
         return tu.read_archive(path, name, name)
 
 
-class OwnFolders(Family):
+class OwnFolders(OwnData):
     """Own folders in TU format: ``./mydata/FOO`` holds ``FOO_A.txt`` and so on."""
 
     name = "own"
 
     def takes(self, name: str) -> bool:
-        """Return whether a name is a path."""
-        return names.is_path(name)
+        """Return whether a name is a path, and not that of a file."""
+        return names.is_path(name) and not name.partition(ASK)[0].endswith(FILES)
 
-    def file(self, name: str) -> str:
-        """Return the folder's name, with which its files begin."""
-        return _folder(name).name
+    def path(self, name: str) -> Path:
+        """Return the folder."""
+        return absolute(name)
+
+    def sources(self, name: str) -> list[Path]:
+        """Return the files of a folder."""
+        folder = self.path(name)
+        return [folder / f"{folder.name}_{part}.txt" for part in tu.PARTS]
 
     def locate(self, name: str, mirror: Path | None) -> Path | None:
         """Return the folder, if it is there."""
-        folder = _folder(name)
+        folder = self.path(name)
         return folder if folder.is_dir() else None
 
     def refuse_missing(self, name: str) -> None:
@@ -81,23 +85,3 @@ class OwnFolders(Family):
     def read(self, path: Path, name: str) -> RawGraphs:
         """Read the folder; see `fedmpi.datasets.tu.read_folder`."""
         return tu.read_folder(path, path.name, name)
-
-    def prepared_in(self, name: str) -> str:
-        """Return a folder for this state of the files: edited ones ask for a new preparation."""
-        folder = _folder(name)
-        state = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8)
-        for part in tu.PARTS:
-            path = folder / f"{folder.name}_{part}.txt"
-            if path.is_file():
-                state.update(f"{part} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
-        return f"{self.place}/{folder.name}-{state.hexdigest()}"
-
-
-def _folder(name: str) -> Path:
-    try:
-        folder = Path(name).expanduser().absolute()
-        folder.exists()
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadInput(f"'{short(name)}' cannot be the path of a dataset: {reason}") from error
-    return folder

@@ -1,0 +1,112 @@
+"""Files of one's own: a table of molecules, a list of graphs, a graph whose nodes have labels."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from fedmpi.datasets import graph_files, smiles
+from fedmpi.datasets.family import FAMILIES
+from fedmpi.datasets.inert_torch import holds_list
+from fedmpi.datasets.labels import Labels
+from fedmpi.datasets.molecule_tables import columns_of, read_molecules, read_table
+from fedmpi.datasets.own import OwnData, said_of
+from fedmpi.datasets.raw import LabelKind, RawGraphs
+
+
+class _OwnFile(OwnData):
+    """Base of families whose labels are what a file says."""
+
+    def labels_in(self, path: Path, name: str) -> Labels:
+        """Return the labels of a file."""
+        raise NotImplementedError
+
+    def task(self, name: str) -> LabelKind:
+        """Return what the labels are for."""
+        return _kind(self.name, self.path(name), name, self.state(name))
+
+
+class OwnMolecules(_OwnFile):
+    """A table of molecules, ``./mine.csv`` with the columns ``smiles`` and ``label``, or an SDF file."""
+
+    name = "own-molecules"
+    endings = (".csv", ".csv.gz", ".sdf", ".sdf.gz")
+    scaffolds = True
+
+    def require(self) -> None:
+        """Raise BadInput unless RDKit is installed."""
+        smiles.require_rdkit()
+
+    def labels_in(self, path: Path, name: str) -> Labels:
+        """Return the labels of a table."""
+        return read_table(path, columns_of(name)).labels
+
+    def check(self, path: Path, name: str) -> None:
+        """Check all that can be checked without RDKit."""
+        read_table(path, columns_of(name))
+
+    def read(self, path: Path, name: str) -> RawGraphs:
+        """Read a table; see `fedmpi.datasets.molecule_tables.read_molecules`."""
+        return read_molecules(path, columns_of(name), name)
+
+
+class OwnGraphs(_OwnFile):
+    """A list of torch-geometric's `Data`, saved by ``torch.save``: ``./mine.pt``."""
+
+    name = "own-graphs"
+    endings = (".pt",)
+
+    def takes(self, name: str) -> bool:
+        """Return whether a name is the path of a list of graphs, or of no file at all."""
+        return super().takes(name) and (self.locate(name, None) is None or self._holds_list(name))
+
+    def _holds_list(self, name: str) -> bool:
+        return _is_list(self.path(name), self.state(name))
+
+    def labels_in(self, path: Path, name: str) -> Labels:
+        """Return the labels of the graphs."""
+        return graph_files.graph_labels(path, _task(name))
+
+    def check(self, path: Path, name: str) -> None:
+        """Check all of a file."""
+        self.read(path, name)
+
+    def read(self, path: Path, name: str) -> RawGraphs:
+        """Read a list; see `fedmpi.datasets.graph_files.read_graphs`."""
+        return graph_files.read_graphs(path, _task(name), name)
+
+
+class OwnNetwork(OwnGraphs):
+    """One of torch-geometric's `Data`, whose nodes have labels: ``./mine.pt``."""
+
+    name = "own-network"
+    examples = "node"
+
+    def takes(self, name: str) -> bool:
+        """Return whether a name is the path of a file that holds no list."""
+        return not super().takes(name) and super(OwnGraphs, self).takes(name)
+
+    def labels_in(self, path: Path, name: str) -> Labels:
+        """Return the labels of the nodes."""
+        return graph_files.node_labels(path, _task(name))
+
+    def read(self, path: Path, name: str) -> RawGraphs:
+        """Read a graph; see `fedmpi.datasets.graph_files.read_network`."""
+        return graph_files.read_network(path, _task(name), name)
+
+
+def _task(name: str) -> str:
+    return dict(said_of(name, ("task",))).get("task", "")
+
+
+@lru_cache(maxsize=64)
+def _kind(family: str, path: Path, name: str, state: tuple[int, int]) -> LabelKind:
+    """Return the kind of a file's labels; the state is of its content."""
+    reader = FAMILIES[family]()
+    assert isinstance(reader, _OwnFile)
+    return reader.labels_in(path, name).kind
+
+
+@lru_cache(maxsize=64)
+def _is_list(path: Path, state: tuple[int, int]) -> bool:
+    return holds_list(path)

@@ -1,0 +1,139 @@
+"""Labels of one's own data: whether these are classes, yes or no, or numbers, said by the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.config.documents import short
+from fedmpi.datasets.raw import Int, LabelKind
+from fedmpi.errors import BadInput
+from fedmpi.visible import visible
+
+Float = npt.NDArray[np.float64]
+
+KINDS: dict[str, LabelKind] = {
+    "classification": "classification",
+    "multi-label": "multi-task",
+    "regression": "regression",
+}
+"""What may be said of labels, where the values alone mislead."""
+
+
+_MOST_CLASSES = 100
+"""More whole numbers may well be measurements: which, has to be said."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of n examples, some of them missing.
+
+    Attributes
+    ----------
+    kind : str
+        See `RawGraphs.task`.
+    values : float64 [n, T]
+        NaN where one is missing; of classes their numbers, T = 1.
+    names : tuple of str
+        Of the classes, or of the T columns.
+    """
+
+    kind: LabelKind
+    values: Float
+    names: tuple[str, ...]
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Whether each example has a label, bool [n]."""
+        return np.asarray(~np.isnan(self.values).all(axis=1))
+
+    def taken(self, kept: Int) -> npt.NDArray[Any]:
+        """Return labels of some examples, as `RawGraphs.labels` has them."""
+        values = self.values[kept]
+        return values[:, 0].astype(np.int64) if self.kind == "classification" else values
+
+
+def of_numbers(values: Float, columns: Sequence[str], asked: str, where: str) -> Labels:
+    """Return labels that are numbers.
+
+    One column of whole numbers are classes, several columns of 0 and 1 are labels that each hold or not,
+    anything else are numbers to predict.
+
+    Parameters
+    ----------
+    values : float64 [n, T]
+        NaN where one is missing.
+    columns : sequence of str
+        Name of each column.
+    asked : str
+        A key of `KINDS` that says what they are, or empty.
+    where : str
+        For messages.
+
+    Raises
+    ------
+    BadInput
+        A value is infinite, none is there, they are not what was asked for, or may be classes or not.
+    """
+    found = values[~np.isnan(values)]
+    if not len(found):
+        raise BadInput(f"{where}: no label is there")
+    if not np.isfinite(found).all():
+        raise BadInput(f"{where}: a label is infinite")
+    one = values.shape[1] == 1
+    able = {
+        "classification": one and bool((found % 1 == 0).all()),
+        "multi-label": bool(np.isin(found, (0, 1)).all()),
+        "regression": True,
+    }
+    if asked and not able[asked]:
+        needs = "one column of whole numbers or text" if asked == "classification" else "0, 1 and gaps"
+        raise BadInput(f"{where}: task={asked} needs {needs}")
+    kind = KINDS[asked or next(each for each in able if able[each])]
+    if kind != "classification":
+        return Labels(kind, values, tuple(columns))
+    classes, numbers = np.unique(values, return_inverse=True)
+    names = tuple(str(int(value)) for value in classes if not np.isnan(value))
+    if len(names) > _MOST_CLASSES and not asked:
+        said = f"say task=regression behind the path, as in ./{Path(where).name}?task=regression"
+        raise BadInput(f"{where}: {len(names)} whole numbers: {said}, or task=classification")
+    places = np.where(np.isnan(values), np.nan, numbers.reshape(values.shape))
+    return Labels(kind, places, names)
+
+
+def of_texts(texts: Sequence[str], asked: str, where: str) -> Labels:
+    """Return the classes that a column of text states, in the order of the text; empty ones are missing.
+
+    Raises
+    ------
+    BadInput
+        Something else than classes was asked for.
+    """
+    if asked not in ("", "classification"):
+        raise BadInput(f"{where}: task={asked} needs numbers")
+    numbers, names = numbered(texts, where)
+    return Labels("classification", np.where(numbers < 0, np.nan, numbers)[:, None].astype(np.float64), names)
+
+
+def numbered(texts: Sequence[str], where: str) -> tuple[Int, tuple[str, ...]]:
+    """Return the number of each text among the different ones, -1 for an empty one, and these.
+
+    Whole numbers come in their order, other text in the order of the alphabet.
+
+    Raises
+    ------
+    BadInput
+        A text cannot be printed.
+    """
+    names = sorted({text for text in texts if text})
+    if wrong := [text for text in names if not text.isprintable()]:
+        raise BadInput(f"{where}: '{short(visible(wrong[0]))}' cannot be a name: use printable characters")
+    if all(text.isascii() and text.isdigit() for text in names):
+        names.sort(key=lambda text: (len(text.lstrip("0")), text.lstrip("0"), text))
+    place = {text: number for number, text in enumerate(names)} | {"": -1}
+    return np.array([place[text] for text in texts], np.int64), tuple(names)

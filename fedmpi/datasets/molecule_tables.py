@@ -1,0 +1,258 @@
+"""Molecules of one's own: a table with a column of SMILES, and columns of labels, clients and parts."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from fedmpi.datasets import labels as own_labels
+from fedmpi.datasets.labels import Labels, numbered
+from fedmpi.datasets.own import PARTS, said_of
+from fedmpi.datasets.raw import Int, RawGraphs
+from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_text, require_rdkit
+from fedmpi.errors import BadInput
+from fedmpi.visible import visible
+
+_MOST_BYTES = 1 << 28
+"""Of a table once unpacked; the 93,087 molecules of MUV have 5 MB."""
+
+_GAPS = ("nan", "na", "n/a", "null")
+"""What a cell without a label says, in any case of its letters, where it is not empty."""
+
+SDF = (".sdf", ".sdf.gz")
+"""Endings of the names of files with a block for each molecule."""
+
+_END = "\nM  END\n"
+"""Of a block."""
+
+Row = Mapping[str, str]
+Cells = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table, as what stands behind its path says: ``./mine.csv?smiles=mol&label=toxic``.
+
+    Attributes
+    ----------
+    smiles : str
+    label : tuple of str
+        One or several, or ``*`` for all that are nothing else.
+    client, split : str
+        Read where they are there.
+    task : str
+        A key of `fedmpi.datasets.labels.KINDS`, or empty.
+    """
+
+    smiles: str = "smiles"
+    label: tuple[str, ...] = ("label",)
+    client: str = "client"
+    split: str = "split"
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The n rows of a table, before RDKit sees them.
+
+    Attributes
+    ----------
+    smiles : tuple of str
+    labels : Labels
+    flaws : tuple of str
+        Why a row cannot be read, empty where nothing is wrong so far.
+    clients : int64 [n] or None
+    client_names : tuple of str
+    parts : int8 [n] or None
+        See `RawGraphs.parts`.
+    """
+
+    smiles: tuple[str, ...]
+    labels: Labels
+    flaws: tuple[str, ...]
+    clients: Int | None
+    client_names: tuple[str, ...]
+    parts: npt.NDArray[np.int8] | None
+
+
+def columns_of(name: str) -> Columns:
+    """Return the columns that the name of a dataset states; see `fedmpi.datasets.own.said_of`."""
+    said = said_of(name, [field.name for field in fields(Columns)])
+    labels = tuple(dict.fromkeys(value for key, value in said if key == "label"))
+    return Columns(**{**dict(said), "label": labels or Columns.label})  # type: ignore[arg-type]
+
+
+def read_table(path: Path, columns: Columns) -> Table:
+    """Read a table without RDKit.
+
+    Raises
+    ------
+    BadInput
+        It is damaged, a column is missing, a label is no number among numbers, a row has no client or an
+        unknown part, or no row has a label.
+    """
+    with read_text(path, _MOST_BYTES) as text:
+        header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
+    columns = _found(columns, header, path)
+    if not cells:
+        raise BadInput(f"{path} has no rows")
+    flaws = ["more cells than the header" if None in row else "" for row in cells]
+    rows = [{name: row.get(name) or "" for name in header} for row in cells]
+    labels = _labels(rows, columns, path)
+    flaws = [flaw or ("" if there else "no label") for flaw, there in zip(flaws, labels.present, strict=True)]
+    clients, client_names = _clients(rows, columns, header, path)
+    parts = _parts(rows, columns, header, path)
+    return Table(
+        tuple(row[columns.smiles] for row in rows), labels, tuple(flaws), clients, client_names, parts
+    )
+
+
+def is_sdf(path: Path) -> bool:
+    """Return whether a file's molecules are blocks of an SDF file, in place of SMILES."""
+    return path.name.endswith(SDF)
+
+
+def _rows(text: TextIO) -> tuple[list[str], list[Cells]]:
+    """Return the header and the rows of a table."""
+    reader = csv.DictReader(text, strict=True)
+    return list(reader.fieldnames or ()), list(reader)
+
+
+def _records(text: str) -> tuple[list[str], list[Cells]]:
+    """Return the names of the data and the records of an SDF file; their blocks are the column of SMILES."""
+    records: list[Cells] = []
+    for record in re.split(r"^\$\$\$\$.*\n?", text.replace("\r\n", "\n"), flags=re.MULTILINE):
+        block, end, data = record.partition(_END)
+        if record.strip():
+            records.append({**_data_of(data.split("\n")), Columns.smiles: block + end})
+    return list(dict.fromkeys(name for record in records for name in record)), records
+
+
+def _data_of(lines: Sequence[str]) -> Cells:
+    """Return the data of a record: a line with ``<NAME>``, then its value up to an empty line."""
+    found: dict[str, list[str]] = {}
+    value: list[str] = []
+    for line in lines:
+        if line.startswith(">") and "<" in line:
+            value = found.setdefault(line[line.index("<") + 1 : line.rindex(">")], [])
+        elif line:
+            value.append(line)
+        else:
+            value = []
+    return {name: "\n".join(each) for name, each in found.items()}
+
+
+def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
+    """Read the molecules of a table; see `fedmpi.datasets.smiles.read_molecules`.
+
+    Raises
+    ------
+    BadInput
+        As `read_table`; or no row holds a molecule with a label.
+    """
+    require_rdkit()
+    table = read_table(path, columns)
+    molecules, kept, refused = [], [], []
+    for number, (text, flaw) in enumerate(zip(table.smiles, table.flaws, strict=True)):
+        parsed = None if flaw else molecule(text, block=is_sdf(path))
+        if parsed is None:
+            refused.append(
+                f"row {number + 1}: {flaw or 'no molecule'}: {visible(text.partition(chr(10))[0])}"
+            )
+        else:
+            molecules.append(parsed)
+            kept.append(number)
+    if not molecules:
+        raise BadInput(f"{path}: no row holds a molecule with a label")
+    rows = np.array(kept)
+    raw = packed(name, molecules, table.labels.taken(rows), table.labels.names, table.labels.kind)
+    return replace(
+        raw,
+        refused=tuple(refused),
+        clients=None if table.clients is None else table.clients[rows],
+        client_names=table.client_names,
+        parts=None if table.parts is None else table.parts[rows],
+    )
+
+
+def _found(columns: Columns, header: Sequence[str], path: Path) -> Columns:
+    """Return the columns with every label by its name, all of which are in the header."""
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise BadInput(f"{path} has two columns '{twice}': rename one")
+    if columns.label == EVERY_OTHER:
+        others = (columns.smiles, columns.client, columns.split, *IDENTIFIERS)
+        columns = replace(columns, label=tuple(name for name in header if name not in others))
+    for key, name in _named(columns):
+        if name not in header:
+            there = ", ".join(header) if header else "none"
+            raise BadInput(
+                f"{path} has no column '{name}' (there are: {there}): name it, as in ./{path.name}?{key}=NAME"
+            )
+    return columns
+
+
+def _named(columns: Columns) -> Iterator[tuple[str, str]]:
+    """Yield the columns that must be there, each with its key."""
+    yield "smiles", columns.smiles
+    yield from (("label", name) for name in columns.label)
+    for key in ("client", "split"):
+        if getattr(columns, key) != getattr(Columns, key):
+            yield key, getattr(columns, key)
+
+
+def _labels(rows: Sequence[Row], columns: Columns, path: Path) -> Labels:
+    """Return the labels of all rows: numbers, or the classes of one column of text."""
+    texts = [[_label(row[name]) for name in columns.label] for row in rows]
+    values = np.full((len(rows), len(columns.label)), np.nan)
+    wrong = ""
+    for number, cells in enumerate(texts):
+        for place, text in enumerate(cells):
+            try:
+                values[number, place] = float(text or "nan")
+            except ValueError:
+                wrong = wrong or f"row {number + 1}, column '{columns.label[place]}': '{text}'"
+    if not wrong:
+        return own_labels.of_numbers(values, columns.label, columns.task, str(path))
+    if len(columns.label) > 1 or np.any(np.nan_to_num(values) % 1):
+        raise BadInput(f"{path}: {wrong} is no number, as others are: leave a gap empty")
+    return own_labels.of_texts([text for (text,) in texts], columns.task, str(path))
+
+
+def _label(cell: str) -> str:
+    """Return what a cell says, nothing where it says that it is a gap."""
+    text = cell.strip()
+    return "" if text.lower() in _GAPS else text
+
+
+def _clients(
+    rows: Sequence[Row], columns: Columns, header: Sequence[str], path: Path
+) -> tuple[Int | None, tuple[str, ...]]:
+    """Return the client of each row, and their names."""
+    if columns.client not in header:
+        return None, ()
+    numbers, names = numbered([row[columns.client].strip() for row in rows], str(path))
+    if len(without := np.flatnonzero(numbers < 0)):
+        raise BadInput(f"{path}: row {without[0] + 1} has no {columns.client}: every row needs one")
+    return numbers, names
+
+
+def _parts(
+    rows: Sequence[Row], columns: Columns, header: Sequence[str], path: Path
+) -> npt.NDArray[np.int8] | None:
+    """Return the part of each row, -1 for none."""
+    if columns.split not in header:
+        return None
+    texts = [row[columns.split].strip().lower() for row in rows]
+    for number, text in enumerate(texts):
+        if text not in PARTS:
+            valid = ", ".join(filter(None, PARTS))
+            raise BadInput(f"{path}: row {number + 1}, column '{columns.split}': '{text}' is none of {valid}")
+    return np.array([PARTS[text] for text in texts], np.int8)

@@ -1,0 +1,124 @@
+"""Datasets of one's own: a path in place of a name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import parse_qsl
+
+from fedmpi.config.documents import short
+from fedmpi.datasets import names
+from fedmpi.datasets.family import Family
+from fedmpi.datasets.labels import KINDS
+from fedmpi.errors import BadInput
+
+ASK = "?"
+"""Stands between the path of a file and what is said of it: ``./mine.csv?label=toxic``."""
+
+FILES = (".csv", ".csv.gz", ".sdf", ".sdf.gz", ".pt")
+"""Endings of the names of files; any other path is a folder's."""
+
+PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
+"""What files may say of the part of an example, in the numbers of `RawGraphs.parts`."""
+
+
+class OwnData(Family):
+    """Base of families whose datasets are paths; an edited file is prepared anew."""
+
+    folder = "own"
+    endings: ClassVar[tuple[str, ...]] = ()
+    """Of the names of its files."""
+
+    def takes(self, name: str) -> bool:
+        """Return whether a name is the path of such a file."""
+        return names.is_path(name) and name.partition(ASK)[0].endswith(self.endings)
+
+    def file(self, name: str) -> str:
+        """Return the last part of the path."""
+        return self.path(name).name
+
+    def path(self, name: str) -> Path:
+        """Return the absolute path that a name states."""
+        return absolute(name.partition(ASK)[0])
+
+    def sources(self, name: str) -> Sequence[Path]:
+        """Return the files that are read, where they are there."""
+        return [self.path(name)]
+
+    def locate(self, name: str, mirror: Path | None) -> Path | None:
+        """Return the file, if it is there."""
+        path = self.path(name)
+        return path if path.is_file() else None
+
+    def refuse_missing(self, name: str) -> None:
+        """Say that there is no such file."""
+        raise BadInput(f"no file {self.path(name)}")
+
+    def state(self, name: str) -> tuple[int, int]:
+        """Return size and time of a file, which change with its content.
+
+        Raises
+        ------
+        BadInput
+            It is not there.
+        """
+        path = self.path(name)
+        if not path.is_file():
+            self.refuse_missing(name)
+        status = path.stat()
+        return status.st_size, status.st_mtime_ns
+
+    def prepared_in(self, name: str) -> str:
+        """Return a folder for this state of the files: edited ones ask for a new preparation."""
+        path, said = self.path(name), name.partition(ASK)[2]
+        state = hashlib.blake2b(str(path.resolve()).encode(errors="surrogatepass"), digest_size=8)
+        state.update(said.encode(errors="surrogatepass"))
+        for source in self.sources(name):
+            if source.is_file():
+                part = source.stem.removeprefix(f"{path.name}_")
+                status = source.stat()
+                state.update(f"{part} {status.st_size} {status.st_mtime_ns}\n".encode())
+        return f"{self.place}/{path.name}-{state.hexdigest()}"
+
+
+def said_of(name: str, known: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the keys and values behind a path, as in ``./mine.csv?smiles=mol&label=toxic``.
+
+    Raises
+    ------
+    BadInput
+        They are not written so, a key is not known or there twice (but ``label``), or no such task.
+    """
+    path, _, said = name.partition(ASK)
+    try:
+        pairs = parse_qsl(said.replace("+", "%2B"), strict_parsing=True) if said else []
+    except ValueError as error:
+        raise BadInput(f'{path}: "{said}": say it as in ./mine.csv?smiles=mol&label=toxic') from error
+    for key, value in pairs:
+        if key not in known:
+            raise BadInput(f'{path}: there is no "{key}" (valid: {", ".join(known)})')
+        if key == "task" and value not in KINDS:
+            raise BadInput(f'{path}: there is no task "{value}" (valid: {", ".join(KINDS)})')
+    once = [key for key, _ in pairs if key != "label"]
+    if len(set(once)) < len(once):
+        raise BadInput(f"{path}: only label may be said several times")
+    return pairs
+
+
+def absolute(name: str) -> Path:
+    """Return the absolute path of a file or folder, which need not be there.
+
+    Raises
+    ------
+    BadInput
+        Nothing can have this path.
+    """
+    try:
+        path = Path(name).expanduser().absolute()
+        path.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"'{short(name)}' cannot be the path of a dataset: {reason}") from error
+    return path

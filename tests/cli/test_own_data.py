@@ -1,0 +1,95 @@
+"""Data of one's own, from a file to a report."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from fedmpi.store.reader import load_run
+from tests.cli.refusals import refused
+from tests.started import sets
+from tests.test_layers import without_torch
+
+RINGS = [f"C1{'C' * (n // 3 + 1)}C1{'NOS'[n % 3]}" for n in range(36)]
+"""Rings of twelve sizes, with one of three atoms beside them."""
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write 36 molecules of two clients, of which the sulfur compounds are toxic."""
+    pytest.importorskip("rdkit", reason="the extra molecules is not installed")
+    rows = [f"{text},{'toxic' if 'S' in text else 'safe'},{'xy'[n % 2]}" for n, text in enumerate(RINGS)]
+    (tmp_path / "mine.csv").write_text("\n".join(["smiles,label,client", "c1cc,safe,x", *rows]) + "\n")
+    return tmp_path
+
+
+SUITE = """
+name = "mine"
+[case]
+dataset = "./mine.csv"
+partition = { name = "given", clients = 2 }
+rounds = 2
+"""
+
+
+def run(fedmpi, *settings, code=0):
+    return fedmpi("run", "suite.toml", "--out", "runs", "--data", "data", *sets(*settings), code=code)
+
+
+def test_a_table_of_molecules_is_trained_on(fedmpi, table):
+    (table / "suite.toml").write_text(SUITE)
+    said = run(fedmpi).stdout
+    assert "./mine.csv: left out of its file: 1; partition/refused names them" in said
+    record = load_run(table / "runs" / "case")
+    assert record.partition["clients"].tolist() == ["x", "y"]
+    assert record.partition["refused"].tolist() == ["row 1: no molecule: c1cc"]
+    assert record.partition["test_twin_own"].size == record.partition["test_twin_other"].size == 4
+    assert "has the digest noted" in fedmpi("data", "verify", "./mine.csv", "--data", "data", code=0).stdout
+
+
+def test_classes_of_molecules_are_split_by_scaffold(fedmpi, table):
+    (table / "suite.toml").write_text(SUITE.replace('"given"', '"fedgraphnn", split = "scaffold"'))
+    assert run(fedmpi, "partition.alpha=5").stdout
+
+
+def ring(size, **fields):
+    """Return a ring, whose edges have both directions."""
+    nodes = torch.arange(size)
+    ends = torch.stack([nodes, (nodes + 1) % size])
+    return Data(x=torch.ones(size, 2), edge_index=torch.cat([ends, ends.flip(0)], dim=1), **fields)
+
+
+def test_a_list_of_graphs_is_trained_on(fedmpi, tmp_path):
+    torch.save(
+        [ring(3 + n % 5, y=n % 2, client=n % 2, pos=torch.ones(2)) for n in range(40)], tmp_path / "mine.pt"
+    )
+    (tmp_path / "suite.toml").write_text(SUITE)
+    run(fedmpi, "dataset=./mine.pt")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["clients"].tolist() == ["0", "1"]
+    assert load_run(path).partition["refused"].tolist() == ["field pos: not read"]
+
+
+def test_graphs_are_read_without_torch(tmp_path):
+    torch.save([ring(3 + n % 5, y=n % 2, client=n % 2) for n in range(40)], tmp_path / "mine.pt")
+    (tmp_path / "suite.toml").write_text(SUITE.replace("mine.csv", "mine.pt"))
+    without_torch(tmp_path, "run suite.toml --list", "data describe ./mine.pt", "data verify ./mine.pt")
+
+
+def test_nodes_of_one_graph_are_trained_on_in_their_parts(fedmpi, tmp_path):
+    nodes = torch.arange(60)
+    masks = {f"{part}_mask": nodes % 4 == place for place, part in enumerate(("train", "val", "test"))}
+    torch.save(ring(60, y=nodes % 3, client=nodes // 30, **masks), tmp_path / "mine.pt")
+    (tmp_path / "suite.toml").write_text(SUITE.replace("clients = 2", 'clients = 2, parts = "dataset"'))
+    run(fedmpi, "dataset=./mine.pt", "model=gcn")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["sizes"].tolist() == [[8, 8, 7], [7, 7, 8]]
+
+
+def test_a_wrong_table_is_refused_before_a_run(fedmpi, table):
+    (table / "suite.toml").write_text(SUITE)
+    for text, words in (("smiles,y\nC,1\n", "no column 'label'"), ("smiles,label\nC,inf\n", "infinite")):
+        (table / "mine.csv").write_text(text)
+        refused(run(fedmpi, code=2), words)
+    (table / "mine.csv").unlink()
+    refused(run(fedmpi, code=2), "no file ")
+    assert sorted(path.name for path in table.iterdir()) == ["suite.toml"]
