@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
@@ -91,8 +91,21 @@ def count(work: Callable[[], Any]) -> Flops:
     mapping = {aten.mm: product, aten.segment_reduce: segments}
     adding = (aten.index_add, aten.index_add_, aten.scatter_add, aten.scatter_add_)
     mapping |= dict.fromkeys(adding, scattered)
+    # torch's counter knows the attention of GPUs alone
+    mapping[aten._scaled_dot_product_flash_attention_for_cpu] = _attention
+    mapping[aten._scaled_dot_product_flash_attention_for_cpu_backward] = _attention_backward
     for formula in mapping.values():
         formula._get_raw = True  # type: ignore[attr-defined]
     with FlopCounterMode(display=False, custom_mapping=mapping) as counter:
         work()
     return Flops(counter.get_total_flops(), added)
+
+
+def _attention(*arguments: Any, **_: Any) -> int:
+    shapes = (each.shape for each in arguments[:3])
+    return sdpa_flop_count(*shapes)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _attention_backward(*arguments: Any, **_: Any) -> int:
+    shapes = (each.shape for each in arguments[:4])
+    return sdpa_backward_flop_count(*shapes)  # type: ignore[no-any-return, no-untyped-call]

@@ -44,7 +44,7 @@ class FlatModel:
     slots : tuple of Slot
         Name, place and shape of every parameter.
     statistics : tuple of Slot
-        The same of the floating-point buffers: communicated or not like any tensor, never optimised,
+        The same of its `statistics_of`: communicated or not like any tensor, never optimised,
         in no norm and no penalty.
     by_name : dict of str to Slot
         All of these.
@@ -56,7 +56,7 @@ class FlatModel:
         self.module = module
         self.slots = _slots(dict(module.named_parameters()), 0)
         self.trained = _aligned(self.slots[-1].stop)
-        buffers = {name: buffer for name, buffer in module.named_buffers() if buffer.is_floating_point()}
+        buffers = statistics_of(module)
         self.statistics = _slots(buffers, self.trained)
         self.length = _aligned(self.statistics[-1].stop) if buffers else self.trained
         self.by_name = {slot.name: slot for slot in (*self.slots, *self.statistics)}
@@ -111,6 +111,13 @@ class FlatModel:
                 torch.default_generator.manual_seed(key(seed, Purpose.INIT, of, number))
                 layer.reset_parameters()
         return self.parameters.clone()
+
+
+def statistics_of(module: nn.Module) -> dict[str, Tensor]:
+    """Return a module's running statistics: floating-point buffers that it does not name in `constants`."""
+    constants = getattr(module, "constants", ())
+    named = module.named_buffers()
+    return {name: buffer for name, buffer in named if buffer.is_floating_point() and name not in constants}
 
 
 def _aligned(size: int) -> int:

@@ -61,9 +61,16 @@ class GraphNetwork(nn.Module):
         self.options = options
         self.pre = nn.Linear(shape.width, options.hidden)
         count = 1 if isinstance(options, models.SgcOptions) else options.layers
-        self.conv = nn.ModuleList(_convolution(options, shape.edges) for _ in range(count))
+        self.conv = nn.ModuleList(self._convolution(shape.edges) for _ in range(count))
         self.post = nn.Linear(options.hidden, options.hidden) if options.head_layers == 2 else None
         self.readout = nn.Linear(options.hidden, shape.classes) if options.head_layers else None
+
+    def _convolution(self, edges: int) -> Any:
+        return _layer(self.options, edges)
+
+    def _convolved(self, convolution: Any, x: Tensor, batch: Batch, kernels: str) -> Tensor:
+        along = _along_edges if kernels == "reference" else _by_rows
+        return along(convolution, x, batch)
 
     def embed(self, batch: Batch, streams: DropoutStreams | None, kernels: str = "csr") -> Tensor:
         """Return what the head sees of each example, [n, h]."""
@@ -73,8 +80,7 @@ class GraphNetwork(nn.Module):
         """Return every node's state, [N, h]."""
         x = batch.linear(self.pre)
         for layer, convolution in enumerate(self.conv):
-            along = _along_edges if kernels == "reference" else _by_rows
-            x = along(convolution, x, batch)
+            x = self._convolved(convolution, x, batch, kernels)
             if self.readout is None and layer == len(self.conv) - 1:
                 return x
             x = relu(x)
@@ -129,7 +135,7 @@ def _messages(linear: nn.Linear, x: Tensor, batch: Batch) -> Tensor:
     return messages if batch.edges is None else messages + batch.edges @ linear.weight[:, 2 * hidden :].T
 
 
-def _convolution(options: models.MessagePassingOptions, edges: int) -> Any:
+def _layer(options: models.MessagePassingOptions, edges: int) -> Any:
     """Return one layer; dropout is the network's, since torch-geometric's draws from the global generator."""
     hidden = options.hidden
     match options:

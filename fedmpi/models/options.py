@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
 from fedmpi.kinds import Kind, imported
+from fedmpi.models.layer_options import LayerName, LayerOptions
 
 if TYPE_CHECKING:
     from fedmpi.models.counts import ModelFlops
@@ -160,7 +161,7 @@ class MessagePassingOptions(NetworkOptions):
     examples: ClassVar[frozenset[str]] = frozenset({"graph", "node", "edge"})
     formula: ClassVar[str] = "fedmpi.models.flops:MessagePassingFlops"
 
-    name: Literal["gcn", "gat", "sage", "sgc", "mpnn"]
+    name: Literal["gcn", "gat", "sage", "sgc", "mpnn", "torch-geometric"]
     pooling: Literal["mean", "sum"] = "mean"
     """Of the nodes of a graph."""
     head_layers: Literal[0, 1, 2] = 2
@@ -217,6 +218,31 @@ class MpnnOptions(MessagePassingOptions):
 
     paper: ClassVar[str] = "Gilmer et al., ICML 2017; FedGraphNN, Eq. 1"
     name: Literal["mpnn"] = "mpnn"
+
+
+class TorchGeometricOptions(MessagePassingOptions):
+    """A network of torch-geometric's layers, chosen by name, which run as they are."""
+
+    module: ClassVar[str] = "fedmpi.models.layers:LayerNetwork"
+    formula: ClassVar[str] = ""
+
+    paper: ClassVar[str] = "Fey and Lenssen, PyTorch Geometric, 2019"
+    name: Literal["torch-geometric"] = "torch-geometric"
+    layer: LayerName
+    """Class of the convolutions in ``torch_geometric.nn``."""
+    options: LayerOptions = LayerOptions()
+    """Options of the layer, named as there; those that are left out have the defaults there."""
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return frozenset({"csr"})
+
+    @model_validator(mode="after")
+    def _fits(self) -> TorchGeometricOptions:
+        if misfit := self.options.misfit(self.layer, self.hidden):
+            raise ValueError(misfit)
+        return self
 
 
 class RgcnOptions(NetworkOptions):

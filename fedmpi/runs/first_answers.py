@@ -18,7 +18,7 @@ from fedmpi.errors import BadInput, RankFailed
 from fedmpi.exchange import attacks, links, privacy, schedule
 from fedmpi.exchange.dropouts import Dropouts
 from fedmpi.exchange.totals import MOST_CLIENTS
-from fedmpi.models.flat import FROZEN, FlatModel
+from fedmpi.models.flat import FROZEN, FlatModel, statistics_of
 from fedmpi.models.options import Shape
 from fedmpi.objectives.unsupervised import network_of
 from fedmpi.programs.hook_checks import digest
@@ -250,7 +250,7 @@ def _floats(module: Module) -> Tensors:
     """Return the tensors of a network that may leave a client."""
     return {
         name: tuple(tensor.shape)
-        for name, tensor in [*module.named_parameters(), *module.named_buffers()]
+        for name, tensor in [*module.named_parameters(), *statistics_of(module).items()]
         if tensor.is_floating_point() and not name.startswith(FROZEN)
     }
 

@@ -19,6 +19,7 @@ from tests.making import assert_close, flat
 from tests.models.conftest import dense_flops, step
 
 KINDS = [MODELS[name]() for name in ("gin", "gcn", "sage", "sgc", "gat", "mpnn")]
+LAYERS = [MODELS["torch-geometric"](layer=layer) for layer in ("GCNConv", "GATv2Conv", "GPSConv")]
 
 
 @pytest.fixture(scope="module", params=["published", "honest"])
@@ -27,14 +28,14 @@ def graphs(request):
     return build_features(raw, np.arange(raw.num_graphs), "original")
 
 
-@pytest.mark.parametrize("options", KINDS, ids=lambda options: options.name)
+@pytest.mark.parametrize("options", [*KINDS, *LAYERS], ids=lambda options: options.name)
 def test_sparse_features_give_what_dense_ones_give_along_edges(graphs, options):
     model = flat(options, 200, 4)
     sparse = Batch.of(graphs)
     plain = Batch.of(replace(graphs, feature_rows=dense(graphs.feature_rows)))
     assert sparse.x.layout == torch.sparse_csr
     assert plain.x.layout == torch.strided
-    kernels = "csr" if options.name == "gat" else "reference"
+    kernels = "reference" if "reference" in options.kernels else "csr"
     logits, ours = step(model, sparse, None), model.gradient.clone()
     expected_logits, expected = step(model, plain, None, kernels), model.gradient.clone()
     assert logits.shape == (len(graphs.places), 4)

@@ -29,6 +29,18 @@ algorithm = "fedavgg"
 algorithm = { name = "fedprox", nu = 1 } -> case.algorithm.nu: unknown key; did you mean "mu"?
 algorithm = { name = "fedprox", mu = -1 } -> case.algorithm.mu: input should be greater than or equal to 0
 model = "ginn" -> there is no "ginn"; did you mean "gin"? (valid: fedgraphnn/gat,
+model = "torch-geometric" -> case.model.layer: field required
+model = { name = "torch-geometric", layer = "GCN" } -> case.model.layer: input should be 'GCNConv', 'SAGEConv', 'GATConv'
+model = { name = "torch-geometric", layer = "GCNConv", options = { heads = 2 } }
+    -> case.model: "GCNConv" has no option heads (known: add_self_loops, bias, improved, normalize)
+model = { name = "torch-geometric", layer = "GCNConv", options = { add_self_loops = true, normalize = false } }
+    -> case.model: "GCNConv" adds self-loops only where it normalizes: leave out add_self_loops or normalize
+model = { name = "torch-geometric", layer = "GATConv", options = { head = 2 } }
+    -> case.model.options.head: unknown key ... (known: heads, concat, dropout
+model = { name = "torch-geometric", layer = "GPSConv", options = { heads = 3 } }
+    -> case.model: hidden 64 is no multiple of 3 heads
+model = { name = "torch-geometric", layer = "PNAConv", options = { degrees = [7] } }
+    -> case.model: "PNAConv" needs the option degrees, numbers of nodes by degree, such as [0, 9, 5]
 optimizer = { lr = inf } -> case.optimizer.lr: input should be a finite number
 partition = "iid" -> deals out one dataset, here are 6 synthetic domains
 participation = 0 -> case.participation: input should be greater than 0

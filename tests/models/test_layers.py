@@ -1,0 +1,228 @@
+"""Networks of torch-geometric's layers, against the same networks written in plain torch-geometric."""
+
+import inspect
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch_geometric.nn as pyg
+from torch import nn
+from torch.nn.functional import dropout
+
+from fedmpi.client.torch_passes import counts_of
+from fedmpi.errors import BadInput
+from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.packed import GraphSet
+from fedmpi.models.counted import count_model
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.layer_options import LAYERS
+from fedmpi.models.layers import DropoutInside
+from fedmpi.models.networks import build
+from fedmpi.models.options import MODELS, Shape
+from tests.making import flat, packed
+
+DEGREES = torch.tensor([1, 3, 2])
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
+
+
+PLAIN = {
+    "GCNConv": lambda edges: pyg.GCNConv(8, 8, improved=True),
+    "SAGEConv": lambda edges: pyg.SAGEConv(8, 8, aggr="max", project=True),
+    "GATConv": lambda edges: pyg.GATConv(8, 2, heads=4, edge_dim=edges),
+    "GATv2Conv": lambda edges: pyg.GATv2Conv(8, 8, heads=3, concat=False, edge_dim=edges),
+    "TransformerConv": lambda edges: pyg.TransformerConv(8, 4, heads=2, beta=True, edge_dim=edges),
+    "GINConv": lambda edges: pyg.GINConv(mlp(), train_eps=True),
+    "GINEConv": lambda edges: pyg.GINEConv(mlp(), eps=0.5, edge_dim=edges),
+    "PNAConv": lambda edges: pyg.PNAConv(
+        8,
+        8,
+        ["mean", "min", "max", "std"],
+        ["identity", "amplification", "attenuation"],
+        DEGREES,
+        edge_dim=edges,
+        towers=2,
+    ),
+    "GPSConv": lambda edges: pyg.GPSConv(
+        8, pyg.GINEConv(mlp(), edge_dim=edges) if edges else pyg.GINConv(mlp()), heads=2, norm="layer_norm"
+    ),
+}
+GIVEN = {
+    "GCNConv": {"improved": True},
+    "SAGEConv": {"aggr": "max", "project": True},
+    "GATConv": {"heads": 4},
+    "GATv2Conv": {"heads": 3, "concat": False},
+    "TransformerConv": {"heads": 2, "beta": True},
+    "GINConv": {"train_eps": True},
+    "GINEConv": {"eps": 0.5},
+    "PNAConv": {"degrees": [1, 3, 2], "towers": 2},
+    "GPSConv": {"heads": 2},
+}
+WITHOUT_EDGES = [name for name in LAYERS if name != "GINEConv"]
+WITH_EDGES = ["GATConv", "GATv2Conv", "TransformerConv", "GINEConv", "PNAConv", "GPSConv"]
+
+
+def options(layer, **more):
+    return MODELS["torch-geometric"].model_validate({"layer": layer, "hidden": 8, "layers": 2, **more})
+
+
+@pytest.fixture(scope="module")
+def bonded():
+    """A triangle with a tail of one, a path of three and a single node; bonds of two kinds."""
+    topology = packed((4, [(0, 1), (0, 2), (1, 2), (2, 3)]), (3, [(0, 1), (1, 2)]), (1, []))
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(8, 5)).astype(np.float32)
+    bonds = np.eye(2, dtype=np.uint8)[rng.integers(0, 2, 12)]
+    return GraphSet(topology, rows, np.arange(8), np.zeros(3, np.int64), bonds)
+
+
+@pytest.fixture(scope="module")
+def plain(bonded):
+    return replace(bonded, edges=None)
+
+
+class Network(nn.Module):
+    """As a user of torch-geometric writes it."""
+
+    def __init__(self, layer, edges):
+        super().__init__()
+        self.pre = nn.Linear(5, 8)
+        self.conv = nn.ModuleList(PLAIN[layer](edges) for _ in range(2))
+        self.post, self.readout = nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x, edge_index, batch, **named):
+        x = self.pre(x)
+        for conv in self.conv:
+            if isinstance(conv, pyg.GPSConv):
+                x = conv(x, edge_index, batch, **named).relu()
+            else:
+                x = conv(x, edge_index, **named).relu()
+        return self.readout(self.post(pyg.global_mean_pool(x, batch)).relu())
+
+
+@pytest.mark.parametrize(
+    ("layer", "edges"),
+    [*((layer, None) for layer in WITHOUT_EDGES), *((layer, 2) for layer in WITH_EDGES)],
+)
+def test_logits_are_those_of_plain_torch_geometric(layer, edges, bonded, plain):
+    module = flat(options(layer, options=GIVEN[layer]), 5, 3, edges or 0).module
+    network = Network(layer, edges).eval()
+    network.load_state_dict(module.state_dict())
+    batch = Batch.of(bonded if edges else plain)
+    named = {"edge_attr": batch.edges} if edges else {}
+    with torch.no_grad():
+        expected = network(batch.x, batch.edge_index, batch.graph_of_node, **named)
+        assert expected.std(dim=0).min() > 0
+        torch.testing.assert_close(module(batch, None), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "layer", "given"),
+    [
+        ("GCN", "GCNConv", {"improved": True}),
+        ("GraphSAGE", "SAGEConv", {"aggr": "max"}),
+        ("GIN", "GINConv", {"train_eps": True}),
+        ("GAT", "GATv2Conv", {"heads": 4, "v2": True}),
+    ],
+)
+def test_a_whole_model_of_torch_geometric_is_such_a_stack(name, layer, given, plain):
+    """Its states before the last activation; it has no Linear before, and its MLPs have other names."""
+    named = {key: value for key, value in given.items() if key != "v2"}
+    module = flat(options(layer, head_layers=0, options=named), 5, 1).module
+    whole = getattr(pyg.models, name)(8, 8, 2, **given).eval()
+    states = {
+        key.replace("nn.0.", "nn.lins.0.").replace("nn.2.", "nn.lins.1."): value
+        for key, value in module.conv.state_dict().items()
+    }
+    whole.convs.load_state_dict(states)
+    batch = Batch.of(plain)
+    with torch.no_grad():
+        expected = whole(module.pre(batch.x), batch.edge_index)
+        found = module.embed(batch, None)
+    torch.testing.assert_close(found, pyg.global_mean_pool(expected, batch.graph_of_node))
+
+
+@pytest.mark.parametrize("layer", WITHOUT_EDGES)
+def test_nothing_reads_torchs_generator(layer, plain):
+    inside = {"dropout": 0.5} if "dropout" in LAYERS[layer] else {}
+    model = flat(options(layer, options=GIVEN[layer] | inside), 5, 3)
+    batch, before = Batch.of(plain), torch.random.get_rng_state()
+    first = model.module(batch, DropoutStreams(0, 1, 2, 3))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert torch.equal(model.initialise(3, 1), model.parameters)
+    assert torch.equal(model.module(batch, DropoutStreams(0, 1, 2, 3)), first)
+    assert not torch.equal(model.module(batch, DropoutStreams(0, 1, 2, 4)), first)
+
+
+@pytest.mark.parametrize("layer", [name for name in LAYERS if "dropout" in LAYERS[name]])
+def test_layers_drop_in_training_alone(layer, plain):
+    found = []
+    for given in ({}, {"dropout": 0.5}):
+        module = flat(options(layer, dropout=0.0, options=GIVEN[layer] | given), 5, 3).module
+        batch = Batch.of(plain)
+        found.append([module(batch, streams) for streams in (None, DropoutStreams(0, 0, 0, 0))])
+    (evaluated, trained), (evaluated_inside, trained_inside) = found
+    assert torch.equal(evaluated, trained)
+    assert torch.equal(evaluated_inside, evaluated)
+    assert not torch.allclose(trained_inside, trained)
+
+
+def test_dropout_inside_takes_the_masks_of_one_stream_after_the_other():
+    streams, ones = DropoutStreams(0, 1, 2, 3), torch.ones(4, 16)
+    with DropoutInside(streams, 7):
+        found = [nn.Dropout(0.25)(ones), dropout(ones, 0.5)]
+    assert torch.equal(found[0], streams.apply(ones, 7, 0.25))
+    assert torch.equal(found[1], streams.apply(ones, 8, 0.5))
+
+
+@pytest.mark.parametrize("layer", WITHOUT_EDGES)
+def test_convolutions_have_one_shape_whatever_the_features(layer):
+    models = [
+        flat(options(layer, options=GIVEN[layer]), width, classes) for width, classes in ((3, 2), (9, 4))
+    ]
+    found = [
+        [(slot.name, slot.shape) for slot in model.slots if slot.name.startswith("conv.")] for model in models
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) >= 4
+
+
+@pytest.mark.parametrize(("layer", "given"), [*GIVEN.items(), ("GINConv", {"eps": 0.5})])
+def test_nothing_travels_that_nobody_trains(layer, given):
+    model = flat(options(layer, options=given), 5, 3, 2)
+    assert model.statistics == ()
+
+
+@pytest.mark.parametrize("layer", WITHOUT_EDGES)
+def test_a_client_without_held_out_graphs_has_no_outputs(layer, plain):
+    module = flat(options(layer, options=GIVEN[layer]), 5, 3).module
+    assert module(Batch.of(plain.take(np.zeros(0, np.int64))), None).shape == (0, 3)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_options_are_those_that_torch_geometrics_layer_has(layer):
+    renamed = {"degrees": "deg"}
+    there = inspect.signature(getattr(pyg, layer).__init__).parameters
+    assert {renamed.get(name, name) for name in LAYERS[layer]} <= set(there)
+
+
+def test_a_layer_that_needs_attributes_of_edges_says_so():
+    with pytest.raises(
+        BadInput, match='"GINEConv" needs attributes of edges, the data have none: use "GINConv"'
+    ):
+        build(options("GINEConv"), Shape(5, 3))
+
+
+def test_attention_between_all_nodes_of_a_graph_is_counted(plain):
+    module = build(options("GPSConv", layers=1), Shape(5, 3))
+    counts = counts_of(Batch.of(plain))
+    assert (counts.graphs, counts.nodes, counts.edges) == (3, 8, 12)
+    padded = 3 * 4  # every graph as large as the largest
+    convolution = 2 * 8 * 2 * 8 * 8 + 2 * 8 * 2 * 8 * 16  # the MLPs of GINConv and of GPSConv
+    attention = 2 * padded * 4 * 8 * 8 + 2 * 2 * 3 * 4 * 4 * 8  # four matrices; scores and sums of values
+    dense = 2 * 8 * 5 * 8 + convolution + attention + 2 * 3 * 8 * 8 + 2 * 3 * 8 * 3
+    assert count_model(module, plain).forward(counts).dense == dense
