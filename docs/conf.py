@@ -29,7 +29,7 @@ toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = "fedmpi"
-html_static_path = ["site"]
+html_static_path = ["site/site.css"]
 html_css_files = ["site.css"]
 html_extra_path = ["site/index.html"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
