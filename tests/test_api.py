@@ -88,6 +88,11 @@ def test_two_sides_are_paired_by_seed(tmp_path):
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "first-steps.ipynb"
 
 
+def test_the_notebook_is_stored_with_its_picture():
+    last = json.loads(NOTEBOOK.read_text())["cells"][-1]
+    assert "image/png" in last["outputs"][0]["data"]
+
+
 @pytest.mark.long
 def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -131,16 +131,11 @@ class Nodes:
 
 
 class Batch(Protocol):
-    """Training graphs of one step.
-
-    Attributes
-    ----------
-    labels : int64 [B], or float [B, T] of tasks with several labels a graph
-    """
+    """Training graphs of one step."""
 
     @property
     def labels(self) -> Any:
-        """See above."""
+        """Labels of the graphs: int64 [B], or float [B, T] of tasks with several labels a graph."""
 
     def of(self, rows: Any) -> Any:
         """Return the batch's rows of a table with one for every training graph."""
@@ -168,19 +163,24 @@ class Evaluated(Protocol):
     ----------
     model : float32 [length]
         Its model, as received.
-    memory, incoming : mapping of str to float32 [*] or None
-        See `Client`.
     """
 
     model: Any
 
     @property
     def memory(self) -> Mapping[str, Any]:
-        """See above."""
+        """What `Algorithm.memory` declares, by name, float32 [*] or None.
+
+        Only a training client assigns to it, which copies the values.
+        """
 
     @property
     def incoming(self) -> Mapping[str, Any]:
-        """See above."""
+        """What the server has of the vectors of `Algorithm.sends`, and what it tells, by name, float32 [*].
+
+        The first came with the model; the second as the client has it (`Server.tell`), None before there is
+        any.
+        """
 
     def part(self, name: str) -> Part:
         """Return the tensors of a memory whose size are names."""
@@ -210,11 +210,6 @@ class Client(Evaluated, Protocol):
         What it got.
     moved : float32 [shared]
         The shared part of the model minus `received`.
-    memory : mapping of str to float32 [*] or None
-        Declared by `Algorithm.memory`; an assignment copies the values.
-    incoming : mapping of str to float32 [*] or None
-        What the server has of the vectors of `Algorithm.sends`: they came with the model. And what it tells,
-        as the client has it (`Server.tell`); None before there is any.
     width : int
         Features of a node.
     labels : int64 [samples], NumPy

@@ -67,6 +67,15 @@ _CAPTION_LINE = 1.35 * _CAPTION_SIZE / 72
 _CAPTION_GAP = 0.08
 
 
+class Picture(Figure):
+    """A figure that a notebook shows as it is, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
+
+
 @contextmanager
 def applied() -> Iterator[None]:
     """Draw and save in this style, whatever the user's own settings of matplotlib are."""
@@ -90,7 +99,7 @@ def panels(count: int, columns: int = 2, height: float = 2.4, **subplots: Any) -
     """
     columns = min(columns, count)
     rows = math.ceil(count / columns)
-    figure = Figure(figsize=(WIDTH, rows * height), layout=ConstrainedLayoutEngine(h_pad=0.07))
+    figure = Picture(figsize=(WIDTH, rows * height), layout=ConstrainedLayoutEngine(h_pad=0.07))
     axes = list(figure.subplots(rows, columns, squeeze=False, **subplots).flat)
     for empty in axes[count:]:
         empty.remove()

@@ -17,6 +17,11 @@ def test_every_kind_has_options_and_says_which_figure_it_is(name):
     assert name in ("scaling", "client-costs", "epsilon") or ", Figure" in kind.__doc__  # no paper's
 
 
+def test_a_notebook_shows_a_figure_without_pyplot():
+    figure, _ = style.panels(1)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BadInput, match=r"pip install 'fedmpi\[report\]'"):
