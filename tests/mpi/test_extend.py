@@ -1,4 +1,4 @@
-"""The examples of docs/extend.md, docs/extend-data.md and the README, taken from the pages and run as they say."""
+"""The examples of docs/extend.md and docs/extend-data.md, taken from the pages and run as they say."""
 
 import json
 import re
@@ -9,12 +9,13 @@ from fedmpi.store.reader import load_run
 from tests.mpi.examples import EXAMPLES, examples
 from tests.mpi.launcher import ROOT, find
 
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "extend.md").read_text()
 
 
 def test_the_pages_have_an_example_of_each_kind():
     of_data = "rings.py bysize.py deepsets.py barlow.py edgecount.py"
-    assert " ".join(examples("extend.md")) == "partial.py sam.py careful.py roots.py fomo.py distil.py"
+    of_algorithms = "partial.py half.py sam.py careful.py roots.py fomo.py distil.py"
+    assert " ".join(examples("extend.md")) == of_algorithms
     assert " ".join(examples("extend-data.md")) == of_data
 
 
@@ -43,10 +44,10 @@ def test_an_example_runs_as_the_page_says(file, fedmpi, tmp_path):
 
 
 @pytest.mark.long
-def test_the_algorithm_of_the_readme_runs_beside_fedavg(tmp_path, fedmpi):
-    for file, text in re.findall(r"`(half\.\w+)`:\n\n```\w+\n(.*?)```", README, re.DOTALL):
+def test_an_algorithm_runs_beside_fedavg(tmp_path, fedmpi):
+    for file, text in re.findall(r"`(half\.\w+)`:\n\n```\w+\n(.*?)```", PAGE, re.DOTALL):
         (tmp_path / file).write_text(text)
-    command = re.search(r"^mpiexec -n 3 fedmpi (run half\.toml .*)$", README, re.MULTILINE)
+    command = re.search(r"^mpiexec -n 3 fedmpi (run half\.toml .*)$", PAGE, re.MULTILINE)
     less = ("--set", "rounds=2", "--set", "dataset.synthetic.graphs=40")
     arguments = (*command.group(1).split(), *less, "--out", "results/runs/half")
     code, output = find("mpich").run(2, "-m", "fedmpi", *arguments, cwd=tmp_path, timeout=300)
