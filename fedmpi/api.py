@@ -6,12 +6,13 @@ A run is a process of its own, since MPI starts once per process: what is bad in
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,9 +69,12 @@ def run(
     suite : str, Path or mapping
         Name of a bundled suite, path of a TOML file, or what such a file holds, as a dict; that is written
         to the file ``suite.toml`` in `out`.
-    data : list of torch_geometric.data.Data, or one, optional
-        Dataset of all cases, in place of the suite's: graphs, or one graph whose nodes have labels. It is
-        saved in `out`, under a name that its content decides.
+    data : list or dict of graphs, or one torch_geometric.data.Data, optional
+        Dataset of all cases, in place of the suite's: graphs, or one graph whose nodes have labels. A graph
+        is a `Data`, or one of networkx with the label ``graph["y"]`` and, if any, features ``x`` of each
+        node. A dict has a list for each client, or a dict of lists ``train``, ``val`` and ``test``; the
+        partition ``given`` keeps these clients, with ``parts = "dataset"`` their parts. It is saved in
+        `out`, under a name that its content decides.
     ranks : int
         MPI processes; with more than one `mpiexec` starts them. Results do not depend on it.
     out : str or Path
@@ -214,12 +218,49 @@ def _saved(data: Any, folder: Path) -> str:
     from torch_geometric.data import Data
 
     content = io.BytesIO()
-    torch.save(data if isinstance(data, Data) else list(data), content)
+    if isinstance(data, Mapping):
+        data = [graph for client, graphs in data.items() for graph in _of_client(client, graphs)]
+    torch.save(data if isinstance(data, Data) else [_graph(each) for each in data], content)
     name = f"{folder}/data-{hashlib.sha256(content.getvalue()).hexdigest()[:12]}.pt"
     folder.mkdir(parents=True, exist_ok=True)
     if not Path(name).exists():  # else it would be prepared anew
         Path(name).write_bytes(content.getvalue())
     return name
+
+
+def _of_client(client: Any, graphs: Any) -> Iterator[Any]:
+    """Yield copies of a client's graphs, which say whose they are, and in which part."""
+    from torch_geometric.data import Data
+
+    for part, members in (graphs if isinstance(graphs, Mapping) else {"": graphs}).items():
+        for member in members if isinstance(members, Iterable) else [members]:
+            graph = copy.copy(_graph(member))
+            if not isinstance(graph, Data):
+                raise BadInput(f"data of client {client}: give a list of graphs, or a dict of lists by part")
+            graph.client = str(client)
+            graph.split = str(part)
+            yield graph
+
+
+def _graph(graph: Any) -> Any:
+    """Return a graph of networkx as a `Data`, anything else as it is.
+
+    Raises
+    ------
+    BadInput
+        Its nodes, or its edges, do not all have the same attributes.
+    """
+    import networkx
+    from torch_geometric.utils import from_networkx
+
+    if not isinstance(graph, networkx.Graph):
+        return graph
+    try:
+        converted = from_networkx(graph)
+    except Exception as error:
+        raise BadInput(f"data: {graph} cannot be read: {error}") from error
+    converted.num_nodes = len(graph)
+    return converted
 
 
 def _start(command: Sequence[str], quiet: bool) -> None:

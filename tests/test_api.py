@@ -3,12 +3,16 @@
 import json
 from pathlib import Path
 
+import networkx
 import pytest
 import torch
 from torch_geometric.data import Data
 
 import fedmpi
+from fedmpi.datasets.graph_files import read_graphs
+from fedmpi.datasets.raw import digest
 from fedmpi.errors import BadInput, Diverged
+from fedmpi.store.reader import load_run
 
 SUITE = {
     "name": "own/first",
@@ -53,6 +57,47 @@ def test_graphs_of_ones_own_are_trained_on(tmp_path):
     assert fedmpi.run(suite, data=graphs, out=tmp_path, quiet=True).times.equals(frames.times)
     with pytest.raises(BadInput, match=r"holds neither a torch_geometric.data.Data nor a list of them"):
         fedmpi.run(suite, data=[1, 2], out=tmp_path / "other")
+
+
+GIVEN = {"name": "given", "clients": 2, "parts": "dataset"}
+
+
+def test_clients_and_parts_of_a_dict_are_kept(tmp_path):
+    parts = {"train": [ring(3 + n % 6) for n in range(8)], "val": [ring(3)] * 2, "test": [ring(4)] * 3}
+    data = {"b": parts, 7: {"train": [ring(n) for n in range(3, 9)], "test": [ring(5)], "val": [ring(6)]}}
+    suite = {"name": "mine", "case": {"rounds": 1, "partition": GIVEN}}
+    fedmpi.run(suite, data=data, out=tmp_path, quiet=True)
+    (record,) = tmp_path.glob("*/run.h5")
+    partition = load_run(record.parent).partition
+    assert partition["clients"].tolist() == ["7", "b"]
+    assert partition["sizes"].tolist() == [[6, 1, 1], [8, 2, 3]]
+    assert "client" not in parts["val"][0]
+
+
+def test_graphs_of_networkx_are_those_of_torch_geometric(tmp_path):
+    graphs = [networkx.cycle_graph(3 + n % 6) for n in range(30)]
+    for graph in graphs:
+        graph.graph["y"] = len(graph) % 2
+        networkx.set_node_attributes(graph, [1.0, 1.0], "x")
+    suite = {"name": "mine", "case": {"rounds": 1, "partition": {"name": "iid", "clients": 2}}}
+    fedmpi.run(suite, data=graphs, out=tmp_path, quiet=True)
+    torch.save([ring(3 + n % 6) for n in range(30)], tmp_path / "same.pt")
+    (saved,) = tmp_path.glob("data-*.pt")
+    assert digest(read_graphs(saved, "", "")) == digest(read_graphs(tmp_path / "same.pt", "", ""))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"a": ring(3)}, "data of client a: give a list of graphs, or a dict of lists by part"),
+        ({"a": 3}, "data of client a: give a list of graphs"),
+        ({"a": {"train": [ring(3)], "dev": [ring(3)]}}, "split 'dev' is none of train, val"),
+        ([networkx.Graph([(0, 1, {"w": 1}), (1, 2)])], "Not all edges contain the same attributes"),
+    ],
+)
+def test_graphs_that_cannot_be_read_are_refused(tmp_path, data, words):
+    with pytest.raises(BadInput, match=words):
+        fedmpi.run({"name": "mine", "case": {"partition": GIVEN}}, data=data, out=tmp_path)
 
 
 def test_bad_input_is_the_line_of_the_command(tmp_path):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
@@ -83,6 +84,14 @@ class Bounded(io.RawIOBase):
         self._left -= len(content)
         buffer[: len(content)] = content
         return len(content)
+
+
+@contextmanager
+def read_text(path: Path, most: int) -> Iterator[TextIO]:
+    """Open text, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line."""
+    with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        bounded = io.BufferedReader(Bounded(stream, most, str(path)))
+        yield io.TextIOWrapper(bounded, encoding="utf-8-sig", newline="")
 
 
 def too_large(where: str, most: int) -> str:

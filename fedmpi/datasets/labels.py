@@ -28,6 +28,12 @@ KINDS: dict[str, LabelKind] = {
 _MOST_CLASSES = 100
 """More whole numbers may well be measurements: which, has to be said."""
 
+_LARGEST_CLASS = 2**53 - 1
+"""Whole numbers beyond it may be one in float64."""
+
+_GAPS = ("nan", "na", "n/a", "null")
+"""What a cell without a label says, in any case of its letters, where it is not empty."""
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -97,6 +103,8 @@ def of_numbers(values: Float, columns: Sequence[str], asked: str, where: str) ->
     kind = KINDS[asked or next(each for each in able if able[each])]
     if kind != "classification":
         return Labels(kind, values, tuple(columns))
+    if np.abs(found).max() > _LARGEST_CLASS:
+        raise BadInput(f"{where}: classes are at most {_LARGEST_CLASS}, or text")
     classes, numbers = np.unique(values, return_inverse=True)
     names = tuple(str(int(value)) for value in classes if not np.isnan(value))
     if len(names) > _MOST_CLASSES and not asked:
@@ -104,6 +112,43 @@ def of_numbers(values: Float, columns: Sequence[str], asked: str, where: str) ->
         raise BadInput(f"{where}: {len(names)} whole numbers: {said}, or task=classification")
     places = np.where(np.isnan(values), np.nan, numbers.reshape(values.shape))
     return Labels(kind, places, names)
+
+
+def of_cells(rows: Sequence[Sequence[str]], columns: Sequence[str], asked: str, where: str) -> Labels:
+    """Return the labels that cells of text state: numbers, or the classes of one column.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        A row of cells for each example; an empty one, ``nan`` and so on are gaps.
+    columns, asked, where
+        See `of_numbers`.
+
+    Raises
+    ------
+    BadInput
+        As `of_numbers`; or a cell is no number where others, or other columns, are.
+    """
+    texts = [[_label(cell) for cell in row] for row in rows]
+    values = np.full((len(rows), len(columns)), np.nan)
+    wrong = ""
+    for number, cells in enumerate(texts):
+        for place, text in enumerate(cells):
+            try:
+                values[number, place] = float(text or "nan")
+            except ValueError:
+                wrong = wrong or f"row {number + 1}, column '{columns[place]}': '{text}'"
+    if not wrong:
+        return of_numbers(values, columns, asked, where)
+    if len(columns) > 1 or np.any(np.nan_to_num(values) % 1):
+        raise BadInput(f"{where}: {wrong} is no number, as others are: leave a gap empty")
+    return of_texts([text for (text,) in texts], asked, where)
+
+
+def _label(cell: str) -> str:
+    """Return what a cell says, nothing where it says that it is a gap."""
+    text = cell.strip()
+    return "" if text.lower() in _GAPS else text
 
 
 def of_texts(texts: Sequence[str], asked: str, where: str) -> Labels:

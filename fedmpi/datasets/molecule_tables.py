@@ -13,18 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets import labels as own_labels
-from fedmpi.datasets.labels import Labels, numbered
-from fedmpi.datasets.own import PARTS, said_of
+from fedmpi.datasets.bounds import read_text
+from fedmpi.datasets.labels import Labels
+from fedmpi.datasets.own import clients_of, parts_of, said_of
 from fedmpi.datasets.raw import Int, RawGraphs
-from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, read_text, require_rdkit
+from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, require_rdkit
 from fedmpi.errors import BadInput
 from fedmpi.visible import visible
 
 _MOST_BYTES = 1 << 28
 """Of a table once unpacked; the 93,087 molecules of MUV have 5 MB."""
-
-_GAPS = ("nan", "na", "n/a", "null")
-"""What a cell without a label says, in any case of its letters, where it is not empty."""
 
 SDF = (".sdf", ".sdf.gz")
 """Endings of the names of files with a block for each molecule."""
@@ -105,10 +103,17 @@ def read_table(path: Path, columns: Columns) -> Table:
         raise BadInput(f"{path} has no rows")
     flaws = ["more cells than the header" if None in row else "" for row in cells]
     rows = [{name: row.get(name) or "" for name in header} for row in cells]
-    labels = _labels(rows, columns, path)
+    cells_of_labels = [[row[name] for name in columns.label] for row in rows]
+    labels = own_labels.of_cells(cells_of_labels, columns.label, columns.task, str(path))
     flaws = [flaw or ("" if there else "no label") for flaw, there in zip(flaws, labels.present, strict=True)]
-    clients, client_names = _clients(rows, columns, header, path)
-    parts = _parts(rows, columns, header, path)
+    clients: Int | None = None
+    client_names: tuple[str, ...] = ()
+    parts = None
+    if columns.client in header:
+        texts = [row[columns.client] for row in rows]
+        clients, client_names = clients_of(texts, f"{path}, column '{columns.client}'")
+    if columns.split in header:
+        parts = parts_of([row[columns.split] for row in rows], f"{path}, column '{columns.split}'")
     return Table(
         tuple(row[columns.smiles] for row in rows), labels, tuple(flaws), clients, client_names, parts
     )
@@ -206,53 +211,3 @@ def _named(columns: Columns) -> Iterator[tuple[str, str]]:
     for key in ("client", "split"):
         if getattr(columns, key) != getattr(Columns, key):
             yield key, getattr(columns, key)
-
-
-def _labels(rows: Sequence[Row], columns: Columns, path: Path) -> Labels:
-    """Return the labels of all rows: numbers, or the classes of one column of text."""
-    texts = [[_label(row[name]) for name in columns.label] for row in rows]
-    values = np.full((len(rows), len(columns.label)), np.nan)
-    wrong = ""
-    for number, cells in enumerate(texts):
-        for place, text in enumerate(cells):
-            try:
-                values[number, place] = float(text or "nan")
-            except ValueError:
-                wrong = wrong or f"row {number + 1}, column '{columns.label[place]}': '{text}'"
-    if not wrong:
-        return own_labels.of_numbers(values, columns.label, columns.task, str(path))
-    if len(columns.label) > 1 or np.any(np.nan_to_num(values) % 1):
-        raise BadInput(f"{path}: {wrong} is no number, as others are: leave a gap empty")
-    return own_labels.of_texts([text for (text,) in texts], columns.task, str(path))
-
-
-def _label(cell: str) -> str:
-    """Return what a cell says, nothing where it says that it is a gap."""
-    text = cell.strip()
-    return "" if text.lower() in _GAPS else text
-
-
-def _clients(
-    rows: Sequence[Row], columns: Columns, header: Sequence[str], path: Path
-) -> tuple[Int | None, tuple[str, ...]]:
-    """Return the client of each row, and their names."""
-    if columns.client not in header:
-        return None, ()
-    numbers, names = numbered([row[columns.client].strip() for row in rows], str(path))
-    if len(without := np.flatnonzero(numbers < 0)):
-        raise BadInput(f"{path}: row {without[0] + 1} has no {columns.client}: every row needs one")
-    return numbers, names
-
-
-def _parts(
-    rows: Sequence[Row], columns: Columns, header: Sequence[str], path: Path
-) -> npt.NDArray[np.int8] | None:
-    """Return the part of each row, -1 for none."""
-    if columns.split not in header:
-        return None
-    texts = [row[columns.split].strip().lower() for row in rows]
-    for number, text in enumerate(texts):
-        if text not in PARTS:
-            valid = ", ".join(filter(None, PARTS))
-            raise BadInput(f"{path}: row {number + 1}, column '{columns.split}': '{text}' is none of {valid}")
-    return np.array([PARTS[text] for text in texts], np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import warnings
 from collections.abc import Iterator
 from typing import IO, Any
@@ -16,8 +17,8 @@ _COMMA_TO_SPACE = bytes.maketrans(b",", b" ")
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the stream in large pieces that end at line ends."""
-    rest = b""
+    """Yield the stream in large pieces that end at line ends, without a byte-order mark."""
+    rest = stream.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
     while block := stream.read(_BLOCK_BYTES):
         head, newline, tail = block.rpartition(b"\n")
         if newline:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import parse_qsl
 
+import numpy as np
+import numpy.typing as npt
+
 from fedmpi.config.documents import short
 from fedmpi.datasets import names
-from fedmpi.datasets.family import Family
-from fedmpi.datasets.labels import KINDS
+from fedmpi.datasets.family import FAMILIES, Family
+from fedmpi.datasets.labels import KINDS, Labels, numbered
+from fedmpi.datasets.raw import Int, LabelKind
 from fedmpi.errors import BadInput
+from fedmpi.visible import visible
 
 ASK = "?"
 """Stands between the path of a file and what is said of it: ``./mine.csv?label=toxic``."""
@@ -56,19 +62,26 @@ class OwnData(Family):
         """Say that there is no such file."""
         raise BadInput(f"no file {self.path(name)}")
 
-    def state(self, name: str) -> tuple[int, int]:
-        """Return size and time of a file, which change with its content.
+    def labels_in(self, path: Path, name: str) -> Labels:
+        """Return the labels of a dataset, without reading more than these."""
+        raise NotImplementedError
+
+    def task(self, name: str) -> LabelKind:
+        """Return what the labels are for."""
+        return _kind(self.name, self.path(name), name, self.state(name))
+
+    def state(self, name: str) -> tuple[tuple[int, int], ...]:
+        """Return size and time of the files, which change with their content.
 
         Raises
         ------
         BadInput
-            It is not there.
+            They are not there.
         """
-        path = self.path(name)
-        if not path.is_file():
+        if self.locate(name, None) is None:
             self.refuse_missing(name)
-        status = path.stat()
-        return status.st_size, status.st_mtime_ns
+        found = [source.stat() for source in self.sources(name) if source.is_file()]
+        return tuple((status.st_size, status.st_mtime_ns) for status in found)
 
     def prepared_in(self, name: str) -> str:
         """Return a folder for this state of the files: edited ones ask for a new preparation."""
@@ -81,6 +94,49 @@ class OwnData(Family):
                 status = source.stat()
                 state.update(f"{part} {status.st_size} {status.st_mtime_ns}\n".encode())
         return f"{self.place}/{path.name}-{state.hexdigest()}"
+
+
+@lru_cache(maxsize=64)
+def _kind(family: str, path: Path, name: str, state: tuple[tuple[int, int], ...]) -> LabelKind:
+    """Return the kind of a dataset's labels; the state is of its content."""
+    reader = FAMILIES[family]()
+    assert isinstance(reader, OwnData)
+    return reader.labels_in(path, name).kind
+
+
+def clients_of(texts: Sequence[str], where: str) -> tuple[Int, tuple[str, ...]]:
+    """Return the client that each row states, and their names.
+
+    Raises
+    ------
+    BadInput
+        A row has none.
+    """
+    numbers, client_names = numbered([text.strip() for text in texts], where)
+    if len(without := np.flatnonzero(numbers < 0)):
+        raise BadInput(f"{where}: row {without[0] + 1} has no client: every row needs one")
+    return numbers, client_names
+
+
+def parts_of(texts: Sequence[str], where: str) -> npt.NDArray[np.int8]:
+    """Return the part that each row states, as in `RawGraphs.parts`.
+
+    Raises
+    ------
+    BadInput
+        There is no such part.
+    """
+    said = [text.strip().lower() for text in texts]
+    for number, text in enumerate(said):
+        if text not in PARTS:
+            valid = ", ".join(filter(None, PARTS))
+            raise BadInput(f"{where}: row {number + 1}: '{short(visible(text))}' is none of {valid}")
+    return np.array([PARTS[text] for text in said], np.int8)
+
+
+def task_of(name: str) -> str:
+    """Return the task that stands behind a path of which no more can be said, or nothing."""
+    return dict(said_of(name, ("task",))).get("task", "")
 
 
 def said_of(name: str, known: Sequence[str]) -> list[tuple[str, str]]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import importlib
 import importlib.util
-import io
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets.atoms import ATOM_COLUMNS, HYBRIDISATIONS
-from fedmpi.datasets.bounds import Bounded, most_table, undamaged
+from fedmpi.datasets.bounds import most_table, read_text
 from fedmpi.datasets.raw import Int, LabelKind, RawGraphs
 from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import Topology, pointers
@@ -144,14 +141,6 @@ def _rows(path: Path, facts: MoleculeFacts, most: int) -> list[dict[str, str]]:
     """Return the first rows of a table, at most so many; of its text no more is unpacked than it can have."""
     with read_text(path, most_table(facts.rows)) as text:
         return list(itertools.islice(csv.DictReader(text), most))
-
-
-@contextmanager
-def read_text(path: Path, most: int) -> Iterator[TextIO]:
-    """Open text, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line."""
-    with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        bounded = io.BufferedReader(Bounded(stream, most, str(path)))
-        yield io.TextIOWrapper(bounded, encoding="utf-8-sig", newline="")
 
 
 def _columns(path: Path, row: Mapping[str, Any], facts: MoleculeFacts) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -19,9 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets import bounds
+from fedmpi.datasets import labels as own_labels
 from fedmpi.datasets.archives import opened
+from fedmpi.datasets.labels import Labels
 from fedmpi.datasets.networks import csr_of
 from fedmpi.datasets.numbers import read_table
+from fedmpi.datasets.own import clients_of, parts_of
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
@@ -36,6 +40,11 @@ _MOST_LABELS = 100_000
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 OPTIONAL = ("node_labels", "node_attributes")
 PARTS = (*REQUIRED, *OPTIONAL)
+OWN_PARTS = ("graph_split", "client")
+"""Of own folders: part and client of each graph."""
+
+_MOST_ROWS_BYTES = 1 << 28
+"""Of a file with a row of text for each graph."""
 
 
 def _files(stem: str, parts: Sequence[str]) -> list[str]:
@@ -76,16 +85,82 @@ def read_archive(path: Path, stem: str, name: str) -> RawGraphs:
         return _read(streams, stem, f"{path}: ", name)
 
 
-def read_folder(folder: Path, stem: str, name: str) -> RawGraphs:
-    """Read dataset `stem` from a folder of text files; see `read_archive`."""
+def folder_labels(folder: Path, stem: str, task: str = "") -> Labels:
+    """Return the labels of a folder's graphs, one or several in a row; see `fedmpi.datasets.labels.of_cells`.
+
+    Raises
+    ------
+    BadInput
+        The folder is not complete, rows have several lengths, or labels are not those of the task.
+    """
     check_folder(folder, stem)
+    path = folder / f"{stem}_graph_labels.txt"
+    lines = _lines(path)
+    width = next((line.count(",") + 1 for line in lines if line), 1)
+    rows = [line.split(",") if line else [""] * width for line in lines]
+    if any(len(row) != width for row in rows):
+        raise BadInput(f"{path}: its rows do not all have {width} label{'s' * (width > 1)}")
+    columns = ["label"] if width == 1 else [f"label{column + 1}" for column in range(width)]
+    return own_labels.of_cells(rows, columns, task, str(folder))
+
+
+def folder_clients(folder: Path, stem: str, labels: Labels) -> dict[str, Any]:
+    """Return fields of `RawGraphs` that a folder states of its labelled graphs: clients and parts.
+
+    Raises
+    ------
+    BadInput
+        A file has no row for each graph, a graph has no client, or a part is not known.
+    """
+    found: dict[str, Any] = {}
+    if (path := folder / f"{stem}_client.txt").is_file():
+        clients, found["client_names"] = clients_of(_per_graph(path, labels), str(path))
+        found["clients"] = clients[labels.present]
+    if (path := folder / f"{stem}_graph_split.txt").is_file():
+        found["parts"] = parts_of(_per_graph(path, labels), str(path))[labels.present]
+    return found
+
+
+def _lines(path: Path, num_graphs: int = 0) -> list[str]:
+    """Return the lines of a text, without empty ones at its end where there are more than graphs."""
+    with bounds.read_text(path, _MOST_ROWS_BYTES) as text:
+        lines = [line.strip() for line in text.read().removesuffix("\n").split("\n")]
+    while len(lines) > num_graphs and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def read_folder(folder: Path, stem: str, name: str, task: str = "") -> RawGraphs:
+    """Read dataset `stem` from a folder of text files; see `read_archive` and `folder_labels`.
+
+    A graph without a label is left out.
+    """
+    labels = folder_labels(folder, stem, task)
     paths = [folder / file for file in _files(stem, PARTS)]
     streams = {path.name: partial(FileIO, path) for path in paths if path.is_file()}
     with bounds.undamaged(folder):
-        return _read(streams, stem, f"{folder}/", name)
+        raw = _read(streams, stem, f"{folder}/", name, labels)
+    return replace(raw, **folder_clients(folder, stem, labels))
 
 
-def _read(streams: Mapping[str, Callable[[], IO[bytes]]], stem: str, place: str, name: str) -> RawGraphs:
+def _per_graph(path: Path, labels: Labels) -> list[str]:
+    """Return a line for each graph."""
+    num_graphs = len(labels.values)
+    lines = _lines(path, num_graphs)
+    if len(lines) != num_graphs:
+        raise BadInput(f"{path}: has {len(lines)} rows, but graph_labels has {num_graphs}")
+    return lines
+
+
+def _read(
+    streams: Mapping[str, Callable[[], IO[bytes]]],
+    stem: str,
+    place: str,
+    name: str,
+    labels: Labels | None = None,
+) -> RawGraphs:
+    """Read a dataset; without `labels` these are whole numbers, one for each graph, and classes."""
+
     def where(part: str) -> str:
         return f"{place}{stem}_{part}.txt"
 
@@ -96,38 +171,66 @@ def _read(streams: Mapping[str, Callable[[], IO[bytes]]], stem: str, place: str,
         with streams[file]() as stream:
             return read_table(stream, dtype, where(part))
 
-    graph_of, order, labels, names = _graphs(
-        table("graph_indicator", np.int64), table("graph_labels", np.int64), where
+    labels = labels or _classes(table("graph_labels", np.int64), where("graph_labels"))
+    graph_of, order = _graphs(
+        table("graph_indicator", np.int64), len(labels.values), where("graph_indicator")
     )
     num_nodes = len(graph_of)
     node_labels, widths = _node_labels(table("node_labels", np.int64), num_nodes, where("node_labels"))
     attributes = _attributes(table("node_attributes", np.float64), num_nodes, where("node_attributes"))
     topology = _topology(table("A", np.int64), graph_of, order, where("A"))
+    kept = np.flatnonzero(labels.present)
+    refused = tuple(f"graph {number + 1}: no label" for number in np.flatnonzero(~labels.present))
+    if refused:
+        nodes = labels.present[graph_of]
+        topology, order = _taken(topology, labels.present, nodes), order[nodes]
     node_labels = None if node_labels is None else node_labels[order]
     attributes = None if attributes is None else attributes[order]
-    return RawGraphs(name, topology, node_labels, widths, attributes, labels, names)
+    return RawGraphs(
+        name,
+        topology,
+        node_labels,
+        widths,
+        attributes,
+        labels.taken(kept),
+        labels.names,
+        labels.kind,
+        refused=refused,
+    )
 
 
-def _graphs(
-    indicator: Int, values: Int, where: Callable[[str], str]
-) -> tuple[Int, Int, Int, tuple[str, ...]]:
-    """Return graph of each node (ascending), the order that made it so, classes, their names."""
-    if indicator.shape[1] != 1:
-        raise BadInput(f"{where('graph_indicator')}: must have one graph number per row")
+def _classes(values: Int, where: str) -> Labels:
+    """Return the classes of all graphs."""
     if values.shape[1] != 1:
-        raise BadInput(f"{where('graph_labels')}: must have one class per row")
-    graph_of, num_graphs = indicator[:, 0] - 1, len(values)
+        raise BadInput(f"{where}: must have one class per row")
+    classes, labels = np.unique(values[:, 0], return_inverse=True)
+    names = tuple(str(value) for value in classes)
+    return Labels("classification", labels.reshape(-1, 1).astype(np.float64), names)
+
+
+def _taken(topology: Topology, graphs: npt.NDArray[np.bool_], nodes: npt.NDArray[np.bool_]) -> Topology:
+    """Return some of the graphs; `nodes` says which nodes are theirs."""
+    degrees = np.diff(topology.row_ptr)
+    columns = (np.cumsum(nodes) - 1)[topology.columns[np.repeat(nodes, degrees)]]
+    sizes = np.diff(topology.graph_ptr)[graphs]
+    return Topology(pointers(sizes), pointers(degrees[nodes]), columns)
+
+
+def _graphs(indicator: Int, num_graphs: int, where: str) -> tuple[Int, Int]:
+    """Return the graph of each node (ascending), and the order that made it so."""
+    if indicator.shape[1] != 1:
+        raise BadInput(f"{where}: must have one graph number per row")
+    graph_of = indicator[:, 0] - 1
     if graph_of.min() < 0 or graph_of.max() >= num_graphs:
         raise BadInput(
-            f"{where('graph_indicator')}: graph numbers run from {graph_of.min() + 1} "
+            f"{where}: graph numbers run from {graph_of.min() + 1} "
             f"to {graph_of.max() + 1}, but graph_labels has {num_graphs} rows"
         )
     empty = np.flatnonzero(np.bincount(graph_of, minlength=num_graphs) == 0)
     if len(empty):
-        raise BadInput(f"{where('graph_indicator')}: graph {empty[0] + 1} has no nodes")
+        raise BadInput(f"{where}: graph {empty[0] + 1} has no nodes")
     order = np.argsort(graph_of, kind="stable")
-    classes, labels = np.unique(values[:, 0], return_inverse=True)
-    return graph_of[order], order, labels.astype(np.int64), tuple(str(value) for value in classes)
+    return graph_of[order], order
 
 
 def _node_labels(table: Int, num_nodes: int, where: str) -> tuple[Int | None, tuple[int, ...]]:

@@ -5,6 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from fedmpi.store.reader import load_run
+from tests.cli.own_graphs import write_graphs
 from tests.cli.refusals import refused
 from tests.started import sets
 from tests.test_layers import without_torch
@@ -75,6 +76,30 @@ def test_graphs_are_read_without_torch(tmp_path):
     without_torch(tmp_path, "run suite.toml --list", "data describe ./mine.pt", "data verify ./mine.pt")
 
 
+def test_a_folder_of_graphs_is_trained_on_with_its_clients_and_parts(fedmpi, tmp_path):
+    folder, numbers = write_graphs(tmp_path, "OWN", [n + 0.5 for n in range(24)]), range(24)
+    (folder / "OWN_client.txt").write_text("".join(f"{'xy'[n % 2]}\n" for n in numbers))
+    (folder / "OWN_graph_split.txt").write_text(
+        "".join(f"{['train', 'val', 'test', ''][n // 2 % 4]}\n" for n in numbers)
+    )
+    said = fedmpi("data", "describe", "own/OWN", code=0).stdout
+    assert "regression of 24 graphs" in said
+    assert 'partition = { name = "given", clients = 2, parts = "dataset" }' in said
+    (tmp_path / "suite.toml").write_text(SUITE.replace("clients = 2", 'clients = 2, parts = "dataset"'))
+    run(fedmpi, "dataset=own/OWN")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["clients"].tolist() == ["x", "y"]
+    assert load_run(path).partition["sizes"].tolist() == [[3, 3, 3], [3, 3, 3]]
+
+
+def test_a_task_may_be_said_of_a_folder(fedmpi, tmp_path):
+    write_graphs(tmp_path, "OWN", range(101))
+    refused(fedmpi("data", "describe", "own/OWN", code=2), "as in ./OWN?task=regression")
+    said = fedmpi("data", "describe", "own/OWN?task=regression", code=0).stdout
+    assert "regression of 101 graphs" in said
+    assert 'dataset = "own/OWN?task=regression"' in said
+
+
 def test_nodes_of_one_graph_are_trained_on_in_their_parts(fedmpi, tmp_path):
     nodes = torch.arange(60)
     masks = {f"{part}_mask": nodes % 4 == place for place, part in enumerate(("train", "val", "test"))}
@@ -93,3 +118,11 @@ def test_a_wrong_table_is_refused_before_a_run(fedmpi, table):
     (table / "mine.csv").unlink()
     refused(run(fedmpi, code=2), "no file ")
     assert sorted(path.name for path in table.iterdir()) == ["suite.toml"]
+
+
+def test_a_wrong_client_of_a_folder_is_refused_and_leaves_nothing(fedmpi, tmp_path):
+    folder = write_graphs(tmp_path, "OWN", [0, 1] * 12)
+    (folder / "OWN_client.txt").write_text("x\n" * 23)
+    (tmp_path / "suite.toml").write_text(SUITE)
+    refused(run(fedmpi, "dataset=own/OWN", code=2), "OWN_client.txt: has 23 rows, but graph_labels has 24")
+    assert not (tmp_path / "data").exists()

@@ -164,7 +164,7 @@ smiles,label\\nC,inf\\nC,1          -> a label is infinite
 smiles,label\\nfoo,1               -> no row holds a molecule with a label
 smiles,label,client\\nC,1,a\\nC,1,  -> row 2 has no client: every row needs one
 smiles,label\\nC,a\\nC,b\\ac       -> 'b\\x07c' cannot be a name
-smiles,label,split\\nC,1,dev       -> row 1, column 'split': 'dev' is none of train, val
+smiles,label,split\\nC,1,dev       -> column 'split': row 1: 'dev' is none of train, val
 smiles,label\\n"C,1                -> is cut short or damaged: unexpected end of data
 smiles,label\\n\\ff,1               -> is cut short or damaged: 'utf-8' codec
 """

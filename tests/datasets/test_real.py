@@ -1,5 +1,6 @@
 """The real datasets: sizes as measured, or as their papers print them, and the digests of the tables."""
 
+import zipfile
 from dataclasses import astuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import digest, largest_degree
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tables import GROUPS, KNOWN
-from fedmpi.datasets.tu import read_archive
+from fedmpi.datasets.tu import read_archive, read_folder
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -22,6 +23,11 @@ def test_archives_have_the_sizes_and_the_digest_of_the_table(mirror, name):
     assert digest(raw) == family_of(name).digest(name)
     if name == "MUTAG":  # classes follow the sorted order of the file
         assert (raw.class_names, np.bincount(raw.labels).tolist()) == (("-1", "1"), [63, 125])
+
+
+def test_a_folder_has_the_digest_of_its_archive(mirror, tmp_path):
+    zipfile.ZipFile(mirror / "tudataset" / "MUTAG.zip").extractall(tmp_path)
+    assert digest(read_folder(tmp_path / "MUTAG", "MUTAG", "MUTAG")) == family_of("MUTAG").digest("MUTAG")
 
 
 NETWORKS = {

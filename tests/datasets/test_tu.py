@@ -89,7 +89,20 @@ def test_several_label_columns_have_widths_of_their_own(make_folder, toy):
         ("A", "1.5, 2\n", "FOO_A.txt: holds something else than whole numbers"),
         ("graph_indicator", "1\n1\n1\n2\n2\n2\n4\n", "indicator.txt: graph numbers run from 1 to 4"),
         ("graph_indicator", "1\n1\n1\n3\n3\n3\n3\n", "FOO_graph_indicator.txt: graph 2 has no nodes"),
-        ("graph_labels", "1, 0\n0, 1\n1, 1\n", "FOO_graph_labels.txt: must have one class per row"),
+        ("graph_labels", "1, 0\n0, 1\n1\n", "FOO_graph_labels.txt: its rows do not all have 2 labels"),
+        ("graph_labels", "1\n1, 0\n1\n", "FOO_graph_labels.txt: its rows do not all have 1 label"),
+        ("graph_labels", "1\n0.5\ntoxic\n", "row 3, column 'label': 'toxic' is no number, as others are"),
+        ("graph_labels", "nan\n\n \n", "FOO: no label is there"),
+        ("graph_labels", "1\n9007199254740993\n2\n", "classes are at most 9007199254740991, or text"),
+        (
+            "graph_labels",
+            "1\n0\n",
+            "indicator.txt: graph numbers run from 1 to 3, but graph_labels has 2 rows",
+        ),
+        ("graph_split", "train\nval\ndev\n", "FOO_graph_split.txt: row 3: 'dev' is none of train, val"),
+        ("graph_split", "train\nval\n", "FOO_graph_split.txt: has 2 rows, but graph_labels has 3"),
+        ("client", "a\n\nb\n", "FOO_client.txt: row 2 has no client: every row needs one"),
+        ("client", "a\nb\na\nb\n", "FOO_client.txt: has 4 rows, but graph_labels has 3"),
         ("node_labels", "1\n2\n", "FOO_node_labels.txt: has 2 rows, but graph_indicator has 7 nodes"),
         ("node_attributes", "1\n2\n3\n4\n5\n6\nnan\n", "FOO_node_attributes.txt: row 7 is not finite"),
     ],
@@ -98,6 +111,57 @@ def test_inconsistent_files_are_refused_by_name(make_folder, toy, part, text, me
     toy[part] = text
     with refused(message):
         read_folder(make_folder(toy), "FOO", "FOO")
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "kind", "names", "labels"),
+    [
+        ("1.0\n-1.0\n1\n", "", "classification", ("-1", "1"), [1, 0, 1]),
+        ("toxic\nnot toxic\ntoxic\n", "", "classification", ("not toxic", "toxic"), [1, 0, 1]),
+        ("0.5\n-2\n1e2\n", "", "regression", ("label",), [[0.5], [-2], [100]]),
+        ("1\n-2\n100\n", "regression", "regression", ("label",), [[1], [-2], [100]]),
+        ("1, 0\n0, 1\n1, 1\n", "", "multi-task", ("label1", "label2"), [[1, 0], [0, 1], [1, 1]]),
+        ("1, 0.5\n0, 1\n1, 1\n", "", "regression", ("label1", "label2"), [[1, 0.5], [0, 1], [1, 1]]),
+    ],
+)
+def test_values_say_what_labels_of_a_folder_are(make_folder, toy, text, task, kind, names, labels):
+    toy["graph_labels"] = text
+    raw = read_folder(make_folder(toy), "FOO", "FOO", task)
+    assert (raw.task, raw.class_names, raw.labels.tolist()) == (kind, names, labels)
+
+
+def test_a_byte_order_mark_is_skipped_in_every_file(make_folder, toy):
+    toy |= {"client": "a\na\nb\n", "graph_split": "train\nval\ntest\n"}
+    folder = make_folder(toy)
+    plain = digest(read_folder(folder, "FOO", "FOO"))
+    for path in folder.iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert digest(read_folder(folder, "FOO", "FOO")) == plain
+
+
+def test_clients_and_parts_of_graphs_are_read(make_folder, toy):
+    toy |= {"client": "10\n9\n10\n", "graph_split": "Train\nvalidation\n\n"}
+    raw = read_folder(make_folder(toy), "FOO", "FOO")
+    assert (raw.clients.tolist(), raw.client_names) == ([1, 0, 1], ("9", "10"))
+    assert raw.parts.tolist() == [0, 1, -1]
+
+
+def test_a_graph_without_a_label_is_left_out_and_named(make_folder, toy):
+    toy |= {"graph_labels": "2\n\n5\n", "client": "a\nb\nc\n", "graph_split": "train\nval\ntest\n"}
+    raw = read_folder(make_folder(toy), "FOO", "FOO")
+    assert raw.refused == ("graph 2: no label",)
+    assert raw.topology.graph_ptr.tolist() == [0, 3, 4]
+    assert raw.topology.row_ptr.tolist() == [0, 2, 4, 6, 6]
+    assert raw.topology.columns.tolist() == [1, 2, 0, 2, 0, 1]
+    assert raw.node_labels[:, 0].tolist() == [0, 2, 0, 2]
+    assert raw.node_attributes[:, 0].tolist() == [0.5, 1.5, 2.5, -6.5]
+    assert (raw.labels.tolist(), raw.clients.tolist(), raw.parts.tolist()) == ([0, 1], [0, 2], [0, 2])
+
+
+def test_labels_of_an_archive_are_whole_numbers(make_archive, toy):
+    toy["graph_labels"] = "1, 0\n0, 1\n1, 1\n"
+    with refused("FOO_graph_labels.txt: must have one class per row"):
+        read_archive(make_archive("FOO", toy), "FOO", "FOO")
 
 
 def test_a_damaged_byte_in_an_archive_is_found(make_archive, toy):

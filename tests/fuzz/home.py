@@ -122,7 +122,7 @@ def _saved(path: Path) -> None:
 
 
 def _graphs(path: Path) -> None:
-    """Write 30 small graphs in TU format: a folder, and an archive in a mirror."""
+    """Write 30 small graphs in TU format: two folders, and an archive in a mirror."""
     pairs = [(2 * graph + 1, 2 * graph + 2) for graph in range(30)]
     rows = {
         "A": "".join(f"{a}, {b}\n{b}, {a}\n" for a, b in pairs),
@@ -131,14 +131,18 @@ def _graphs(path: Path) -> None:
         "node_labels": "".join(f"{graph % 3}\n{graph % 2}\n" for graph in range(30)),
         "node_attributes": "".join(f"{graph}.5, 1e-3\n0.25, -7\n" for graph in range(30)),
     }
-    (path / "own" / "OWN").mkdir(parents=True)
     (path / "mirror" / "tudataset").mkdir(parents=True)
     for method, name in ((zipfile.ZIP_STORED, "FUZZ"), (zipfile.ZIP_DEFLATED, "PACKED")):
         with zipfile.ZipFile(path / "mirror" / "tudataset" / f"{name}.zip", "w", method) as archive:
             for part, text in rows.items():
                 archive.writestr(f"{name}/{name}_{part}.txt", text)
-    for part, text in rows.items():
-        (path / "own" / "OWN" / f"OWN_{part}.txt").write_text(text)
+    rows["client"] = "".join(f"{graph % 3}\n" for graph in range(30))
+    rows["graph_split"] = "".join(f"{('train', '', 'val', 'test')[graph % 4]}\n" for graph in range(30))
+    texts = "".join(f"{('', 'toxic', 'not toxic')[graph % 3]}\n" for graph in range(30))
+    for name, changed in (("OWN", {}), ("TEXT", {"graph_labels": texts})):
+        (path / "own" / name).mkdir(parents=True)
+        for part, text in (rows | changed).items():
+            (path / "own" / name / f"{name}_{part}.txt").write_text(text)
     _saved(path / "own")
     molecules = (f"{'C' * (row % 9 + 1)},{row % 2},{'ab'[row % 2]},train\n" for row in range(30))
     record = (

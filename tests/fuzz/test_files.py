@@ -125,7 +125,9 @@ PREPARED = each("cache/tudataset/FUZZ/{}.npy", ARRAYS, ("FUZZ", "cache"))
 FACTS = each("cache/tudataset/FUZZ/{}.json", "meta", ("FUZZ", "cache"))
 ARCHIVES = each("mirror/tudataset/{}.zip", "FUZZ", fetch("FUZZ"))
 ARCHIVES += each("mirror/tudataset/{}.zip", "PACKED", fetch("PACKED"))
-GRAPHS = each("own/OWN/OWN_{}.txt", "A graph_indicator graph_labels node_attributes", fetch("own/OWN"))
+ROWS = "A graph_indicator graph_labels node_attributes client graph_split"
+GRAPHS = each("own/OWN/OWN_{}.txt", ROWS, fetch("own/OWN"))
+GRAPHS += each("own/TEXT/TEXT_{}.txt", "graph_labels", fetch("own/TEXT"))
 OWN = each("own/mine.{}", "csv", fetch("own/mine.csv")) + each("own/mine.{}", "sdf", fetch("own/mine.sdf"))
 SAVED = each("own/{}.pt", "graphs network", ("own", "cache"))
 MOLECULES = each("mirror/moleculenet/{}.csv", "SAMPL", ("FreeSolv", "cache"))
@@ -137,7 +139,7 @@ READS = {
     "facts": (True, 10, "cache mirror", damage.of_json, FACTS, "load_dataset"),
     "lock": (False, 12, "runs/whole suite.toml", ANY, LOCKED, ""),
     "archives": (False, 14, "mirror", damage.of_bytes, ARCHIVES, ""),
-    "graphs": (False, 14, "mirror own", damage.of_text, GRAPHS, ""),
+    "graphs": (False, 20, "mirror own", damage.of_text, GRAPHS, ""),
     "own molecules": (False, 16, "mirror own", damage.of_text, OWN, ""),
     "own graphs": (False, 20, "own", damage.of_bytes, SAVED, "check_files"),
     "molecules": (False, 8, "mirror", damage.of_text, MOLECULES, "check_dataset"),

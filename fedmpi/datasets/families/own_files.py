@@ -6,27 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from fedmpi.datasets import graph_files, smiles
-from fedmpi.datasets.family import FAMILIES
 from fedmpi.datasets.inert_torch import holds_list
 from fedmpi.datasets.labels import Labels
 from fedmpi.datasets.molecule_tables import columns_of, read_molecules, read_table
-from fedmpi.datasets.own import OwnData, said_of
-from fedmpi.datasets.raw import LabelKind, RawGraphs
+from fedmpi.datasets.own import OwnData, task_of
+from fedmpi.datasets.raw import RawGraphs
 
 
-class _OwnFile(OwnData):
-    """Base of families whose labels are what a file says."""
-
-    def labels_in(self, path: Path, name: str) -> Labels:
-        """Return the labels of a file."""
-        raise NotImplementedError
-
-    def task(self, name: str) -> LabelKind:
-        """Return what the labels are for."""
-        return _kind(self.name, self.path(name), name, self.state(name))
-
-
-class OwnMolecules(_OwnFile):
+class OwnMolecules(OwnData):
     """A table of molecules, ``./mine.csv`` with the columns ``smiles`` and ``label``, or an SDF file."""
 
     name = "own-molecules"
@@ -50,7 +37,7 @@ class OwnMolecules(_OwnFile):
         return read_molecules(path, columns_of(name), name)
 
 
-class OwnGraphs(_OwnFile):
+class OwnGraphs(OwnData):
     """A list of torch-geometric's `Data`, saved by ``torch.save``: ``./mine.pt``."""
 
     name = "own-graphs"
@@ -65,7 +52,7 @@ class OwnGraphs(_OwnFile):
 
     def labels_in(self, path: Path, name: str) -> Labels:
         """Return the labels of the graphs."""
-        return graph_files.graph_labels(path, _task(name))
+        return graph_files.graph_labels(path, task_of(name))
 
     def check(self, path: Path, name: str) -> None:
         """Check all of a file."""
@@ -73,7 +60,7 @@ class OwnGraphs(_OwnFile):
 
     def read(self, path: Path, name: str) -> RawGraphs:
         """Read a list; see `fedmpi.datasets.graph_files.read_graphs`."""
-        return graph_files.read_graphs(path, _task(name), name)
+        return graph_files.read_graphs(path, task_of(name), name)
 
 
 class OwnNetwork(OwnGraphs):
@@ -88,25 +75,13 @@ class OwnNetwork(OwnGraphs):
 
     def labels_in(self, path: Path, name: str) -> Labels:
         """Return the labels of the nodes."""
-        return graph_files.node_labels(path, _task(name))
+        return graph_files.node_labels(path, task_of(name))
 
     def read(self, path: Path, name: str) -> RawGraphs:
         """Read a graph; see `fedmpi.datasets.graph_files.read_network`."""
-        return graph_files.read_network(path, _task(name), name)
-
-
-def _task(name: str) -> str:
-    return dict(said_of(name, ("task",))).get("task", "")
+        return graph_files.read_network(path, task_of(name), name)
 
 
 @lru_cache(maxsize=64)
-def _kind(family: str, path: Path, name: str, state: tuple[int, int]) -> LabelKind:
-    """Return the kind of a file's labels; the state is of its content."""
-    reader = FAMILIES[family]()
-    assert isinstance(reader, _OwnFile)
-    return reader.labels_in(path, name).kind
-
-
-@lru_cache(maxsize=64)
-def _is_list(path: Path, state: tuple[int, int]) -> bool:
+def _is_list(path: Path, state: tuple[tuple[int, int], ...]) -> bool:
     return holds_list(path)

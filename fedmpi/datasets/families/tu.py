@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from fedmpi.datasets import names, tu
 from fedmpi.datasets.family import DATASET_NAME, Family
-from fedmpi.datasets.own import ASK, FILES, OwnData, absolute
+from fedmpi.datasets.labels import Labels
+from fedmpi.datasets.own import ASK, FILES, OwnData, task_of
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.tables import DIGESTS, GROUPS, KNOWN
 from fedmpi.errors import BadInput
@@ -56,14 +57,10 @@ class OwnFolders(OwnData):
         """Return whether a name is a path, and not that of a file."""
         return names.is_path(name) and not name.partition(ASK)[0].endswith(FILES)
 
-    def path(self, name: str) -> Path:
-        """Return the folder."""
-        return absolute(name)
-
     def sources(self, name: str) -> list[Path]:
         """Return the files of a folder."""
         folder = self.path(name)
-        return [folder / f"{folder.name}_{part}.txt" for part in tu.PARTS]
+        return [folder / f"{folder.name}_{part}.txt" for part in (*tu.PARTS, *tu.OWN_PARTS)]
 
     def locate(self, name: str, mirror: Path | None) -> Path | None:
         """Return the folder, if it is there."""
@@ -79,9 +76,13 @@ class OwnFolders(OwnData):
         raise BadInput(f"no folder {name} and no group of that name{names.meant(name)}")
 
     def check(self, path: Path, name: str) -> None:
-        """Check that the folder holds the files needed and that none of these is empty."""
-        tu.check_folder(path, path.name)
+        """Check that the folder holds the files needed, and what these say of each graph."""
+        tu.folder_clients(path, path.name, self.labels_in(path, name))
+
+    def labels_in(self, path: Path, name: str) -> Labels:
+        """Return the labels of the graphs."""
+        return tu.folder_labels(path, path.name, task_of(name))
 
     def read(self, path: Path, name: str) -> RawGraphs:
         """Read the folder; see `fedmpi.datasets.tu.read_folder`."""
-        return tu.read_folder(path, path.name, name)
+        return tu.read_folder(path, path.name, name, task_of(name))
