@@ -25,7 +25,13 @@ schedule = { name = "buffered", size = 2, clock = "real" }
 def test_a_race_over_slow_links_is_its_replay(slow_cluster, fedmpi, tmp_path):
     (tmp_path / "race.toml").write_text(RACE)
     launch = ["srun", "-K0", "-W15", "-N3", "-n3", "--mpi=pmi2", sys.executable, "-m", "fedmpi"]
-    over_tcp = {"UCX_TLS": "self,tcp", "FEDMPI_MPI_START_S": "120", "OMP_NUM_THREADS": "1", **MPICH}
+    over_tcp = {
+        "UCX_TLS": "self,tcp",
+        "UCX_NET_DEVICES": "eth0",
+        "FEDMPI_MPI_START_S": "120",
+        "OMP_NUM_THREADS": "1",
+        **MPICH,
+    }
     done = subprocess.run(
         [*launch, "run", "race.toml", "--out", "runs"],
         env={**os.environ, **slow_cluster.environment, **over_tcp},
