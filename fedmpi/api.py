@@ -194,7 +194,7 @@ def load_model(
 
     load_plugins(map(Path, plugins))
     path = Path(run)
-    if path.suffix not in SUFFIXES:
+    if path.is_dir() or path.suffix not in SUFFIXES:
         return from_run(single_run(path), client, DataSource.from_environment(), round)
     if client is not None or round != "last":
         raise BadInput(f"{path} is one model: client and round are for run folders")
