@@ -190,6 +190,7 @@ def load_model(
     BadInput
         The run has no checkpoint, no such client, or no model that all share; or the file is no model.
     """
+    from fedmpi.case.initial import SUFFIXES
     from fedmpi.datasets.source import DataSource
     from fedmpi.registry.kinds import load_plugins
     from fedmpi.trained import files
@@ -197,7 +198,7 @@ def load_model(
 
     load_plugins(map(Path, plugins))
     path = Path(run)
-    if path.suffix not in files.SUFFIXES:
+    if path.is_dir() or path.suffix not in SUFFIXES:
         return from_run(single_run(path), client, DataSource.from_environment(), round)
     if client is not None or round != "last":
         raise BadInput(f"{path} is one model: client and round are for run folders")

@@ -22,6 +22,7 @@ from fedmpi.partition.partition import Partition
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.registry.check import Checked
+from fedmpi.runs.initial import read_initial
 from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.signals import StopRequest
 
@@ -80,7 +81,8 @@ def prepare(checked: Checked, source: DataSource, world: World) -> Prepared:
         partition = deal(case, checked.algorithm, raws)
         federation = assemble(case, raws, partition, source.cache)
         hooks = Hooks(checked.algorithm, federation.num_clients, Position())
-        states = States(case, hooks, world, federation, state_of(case))
+        initial = read_initial(case, federation)
+        states = States(case, hooks, world, federation, state_of(case), initial)
         rounds = Rounds(case, hooks, world, federation, states)
         rounds.begin(None)
         rounds.prepare(federation, StopRequest())

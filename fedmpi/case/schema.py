@@ -9,6 +9,7 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, model_validator
 
 from fedmpi.algorithms.base import AlgorithmOptions
 from fedmpi.case.attacks import AttackOptions, NoAttack
+from fedmpi.case.initial import InitialOptions
 from fedmpi.case.optimizers import AdamOptions, OptimizerOptions
 from fedmpi.case.privacy import NoPrivacy, PrivacyOptions
 from fedmpi.case.reductions import ExactOptions, ReductionOptions
@@ -72,7 +73,7 @@ class Case(Options):
 
     added: ClassVar[frozenset[str]] = frozenset(
         {"subnormals", "plugin", "task", "weights", "record", "attack", "privacy", "public"}
-        | {"compression", "down_compression", "topology", "schedule", "devices", "keep"}
+        | {"compression", "down_compression", "topology", "schedule", "devices", "keep", "initial"}
     )
 
     suite: str
@@ -91,6 +92,8 @@ class Case(Options):
     """What is predicted; by default what the dataset's own labels are for."""
     model: SerializeAsAny[ModelOptions] = GinOptions()
     """Network of each client."""
+    initial: InitialOptions = InitialOptions()
+    """What models start from in place of drawn numbers."""
     objective: SerializeAsAny[ObjectiveOptions] = SupervisedOptions()
     """What a client minimises."""
     algorithm: SerializeAsAny[AlgorithmOptions]

@@ -63,12 +63,13 @@ def export(
 
 
 def _model(runs: Sequence[Path], file: Path, client: str | None, round: Which, options: Data) -> int:
+    from fedmpi.case.initial import check_name
     from fedmpi.trained import files
     from fedmpi.trained.from_run import from_run
 
     if len(runs) > 1:
         raise BadInput("--model: name one run")
-    files.check_name(file)
+    check_name(file)
     trained = from_run(single_run(runs[0]), client, options.source(), round)
     files.save(trained, file)
     say(f"{file}, {file.with_suffix('.json').name}: {trained.extra_repr()}")

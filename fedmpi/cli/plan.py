@@ -200,6 +200,8 @@ def check_places(plan: Sequence[Planned], source: DataSource) -> None:
     """
     for name in dict.fromkeys(item.checked.case.dataset.name for item in plan if not item.done):
         source.check(name)
+    for initial in dict.fromkeys(item.checked.case.initial for item in plan if not item.done):
+        initial.check()
     if (launch.expected_size() or 1) == 1:
         check_folders(plan)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import torch
+from torch import Tensor
 
 from fedmpi.case.schema import Case
 from fedmpi.client.best import BestModel
@@ -34,6 +36,8 @@ class ClientFactory:
         Where the models live.
     chain : sequence of str, optional
         Names of the vectors that clients keep for the exchange's chain, zero at the start.
+    initial : mapping of str to Tensor, optional
+        What tensors of all models start from.
 
     Attributes
     ----------
@@ -52,6 +56,7 @@ class ClientFactory:
         federation: Federation,
         device: torch.device,
         chain: Sequence[str] = (),
+        initial: Mapping[str, Tensor] = MappingProxyType({}),
     ) -> None:
         self._case, self._algorithm, self._federation = case, algorithm, federation
         self._device, self._chain = device, chain
@@ -59,6 +64,8 @@ class ClientFactory:
             shape: FlatModel(network_of(case.objective, case.model, shape), device)
             for shape in set(federation.shapes)
         }
+        for model in self.models.values():
+            model.initial = initial
         self.keeps_optimizer = case.optimizer.state == "kept"
         self._owns_moments = self.keeps_optimizer or case.kernels == "grouped"
         self._optimizers: dict[tuple[Shape, str], AdamState] = {}

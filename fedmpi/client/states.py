@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from fedmpi.case.schema import Case
 from fedmpi.client.compiled_passes import TARGETS, CompiledPasses, MoleculePasses
@@ -51,6 +52,8 @@ class States:
         All clients.
     chain : sequence of str, optional
         Names of the vectors that clients keep for the exchange's chain, zero at the start.
+    initial : mapping of str to Tensor, optional
+        What tensors of all models start from.
 
     Attributes
     ----------
@@ -69,13 +72,19 @@ class States:
     """
 
     def __init__(
-        self, case: Case, algorithm: Hooks, world: World, federation: Federation, chain: Sequence[str] = ()
+        self,
+        case: Case,
+        algorithm: Hooks,
+        world: World,
+        federation: Federation,
+        chain: Sequence[str] = (),
+        initial: Mapping[str, Tensor] | None = None,
     ) -> None:
         self._world = world
         self.hosts = federation.hosts(case, world.workers(shared=case.shared))
         self._shapes = federation.shapes
         self.device = choose(case.device, world.local_rank)
-        self._factory = ClientFactory(case, algorithm, federation, self.device, chain)
+        self._factory = ClientFactory(case, algorithm, federation, self.device, chain, initial or {})
         self._models, self._shared = self._factory.models, self._factory.shared
         self._keeps_optimizer = self._factory.keeps_optimizer
         self.messages, self.tells = self._factory.messages, self._factory.tells

@@ -50,10 +50,13 @@ class FlatModel:
         All of these.
     trained : int
         Length of the parameters' part, where the statistics start.
+    initial : mapping of str to Tensor
+        What these tensors, of its names and shapes, start from in place of drawn numbers; at first none.
     """
 
     def __init__(self, module: nn.Module, device: torch.device | str = "cpu") -> None:
         self.module = module
+        self.initial: Mapping[str, Tensor] = {}
         self.slots = _slots(dict(module.named_parameters()), 0)
         self.trained = _aligned(self.slots[-1].stop)
         buffers = statistics_of(module)
@@ -96,13 +99,21 @@ class FlatModel:
         return SharedPart(tuple(ranges), trained, tuple(shapes))
 
     def initialise(self, seed: int, owner: int) -> Tensor:
-        """Return a fresh parameter vector, torch's default initialisation seeded by (seed, owner, layer).
+        """Return a fresh parameter vector: `initial`, else torch's defaults seeded by (seed, owner, layer).
 
         Layers in a part named ``frozen`` are owner 0's, the server's, for everybody. Every device gets the
         CPU's numbers: a GPU's generator draws others from the same seed.
         """
         if self._on_host is not None:
-            return self.parameters.copy_(self._on_host.initialise(seed, owner)).clone()
+            self.parameters.copy_(self._on_host.initialise(seed, owner))
+        else:
+            self._draw(seed, owner)
+        for name, tensor in self.initial.items():
+            slot = self.by_name[name]
+            self.parameters[slot.start : slot.stop].copy_(tensor.reshape(-1))
+        return self.parameters.clone()
+
+    def _draw(self, seed: int, owner: int) -> None:
         layers = [(n, m) for n, m in self.module.named_modules() if hasattr(m, "reset_parameters")]
         for number, (name, layer) in enumerate(layers):
             with torch.random.fork_rng(devices=[]):
@@ -110,7 +121,6 @@ class FlatModel:
                 # torch.manual_seed also notes a call, with its traceback, for each kind of absent device
                 torch.default_generator.manual_seed(key(seed, Purpose.INIT, of, number))
                 layer.reset_parameters()
-        return self.parameters.clone()
 
 
 def statistics_of(module: nn.Module) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.declared import KERNELS
 from fedmpi.case.attacks import ATTACKS
+from fedmpi.case.initial import InitialOptions
 from fedmpi.case.optimizers import OPTIMIZERS
 from fedmpi.case.privacy import PRIVACY
 from fedmpi.case.reductions import REDUCTIONS
@@ -168,6 +169,8 @@ def build(suite: str, settings: CaseSettings) -> Checked:
         "algorithm": algorithm.options,
         **{axis: _options(axis, given.get(axis, {}), *choice) for axis, choice in AXES.items()},
     }
+    if "initial" in given:
+        values["initial"] = _initial(given["initial"])
     for key, value in given.items():
         if key in ("suite", "name", "plugin"):
             raise _Refused(key, "unknown key")
@@ -240,6 +243,11 @@ def _dataset(value: Any) -> Any:
     own = {} if kind is DatasetOptions else FAMILIES.sources(type(family_of(members(str(name))[0])))
     with _in_words("dataset", str(name), own):
         return _validated(kind, table, "dataset")
+
+
+def _initial(value: Any) -> InitialOptions:
+    options: InitialOptions = _validated(InitialOptions, _as_table("initial", value), "initial")
+    return options.pinned()
 
 
 def _found(kind: Kind[Any], name: Any) -> type[Any]:

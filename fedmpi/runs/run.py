@@ -38,6 +38,7 @@ from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.dry_call import try_out
 from fedmpi.runs.facts import contents_of, digests_of, facts_of, notices_of
 from fedmpi.runs.first_answers import check_start
+from fedmpi.runs.initial import Tensors, read_initial
 from fedmpi.runs.real_clock import go_on, known_order
 from fedmpi.runs.reporting import RoundReport
 from fedmpi.runs.rounds import Rounds
@@ -151,15 +152,16 @@ def _run(
     federation, table = world.together(partial(_federation, job))
     hooks = Hooks(job.algorithm, federation.num_clients, where)
     check_start(case, hooks, federation, world)
+    initial = world.together(partial(read_initial, case, federation))
     digests = digests_of(case, job.source, federation) if world.is_root else {}
     energy = find_energy(case, world)
     contents = contents_of(case, hooks, federation, table, digests, energy) if world.is_root else None
-    states = _tried_out(job, hooks, world, federation, note)
+    states = _tried_out(job, hooks, world, federation, initial, note)
     opening = run_folder.open(contents, resume=job.resume)
     if opening.first_round >= case.rounds:
         note(opening.notice)
         return
-    states = states or _states(case, hooks, world, federation, note)
+    states = states or _states(case, hooks, world, federation, initial, note)
     _test_buffers(case, world, states, note)
     rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
     saved = run_folder.find_checkpoint(rounds)
@@ -191,20 +193,24 @@ def _unheard(text: str) -> None:
     """Drop a line of a rank other than 0."""
 
 
-def _tried_out(job: Job, hooks: Hooks, world: World, federation: Federation, note: Note) -> States | None:
+def _tried_out(
+    job: Job, hooks: Hooks, world: World, federation: Federation, initial: Tensors, note: Note
+) -> States | None:
     """Return this rank's clients once a plug-in was tried on them; None where none is, or a run goes on."""
     begun = world.agree(lambda: job.resume and (job.folder / runfile.NAME).exists())
     if begun or not hooks.is_plugin:
         return None
-    states = _states(job.case, hooks, world, federation, note)
+    states = _states(job.case, hooks, world, federation, initial, note)
     world.together(partial(try_out, job.case, job.algorithm, states, hooks.where))
     return states
 
 
-def _states(case: Case, hooks: Hooks, world: World, federation: Federation, note: Note) -> States:
+def _states(
+    case: Case, hooks: Hooks, world: World, federation: Federation, initial: Tensors, note: Note
+) -> States:
     """Return this rank's clients, once their kernels are compiled."""
     _compile(case, world, note)
-    return world.together(partial(States, case, hooks, world, federation, state_of(case)))
+    return world.together(partial(States, case, hooks, world, federation, state_of(case), initial))
 
 
 def _set_arithmetic(case: Case) -> None:

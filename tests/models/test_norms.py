@@ -96,3 +96,14 @@ def test_flops_of_the_norms_of_a_hand_counted_triangle(norm, evaluation, trainin
     assert normed.forward(counts).sparse - plain.forward(counts).sparse == evaluation * 24
     assert normed.training(counts).sparse - plain.training(counts).sparse == training * 24
     assert normed.training(counts).dense == plain.training(counts).dense
+
+
+def test_tensors_and_running_statistics_start_from_what_is_given(batch):
+    model = flat(GinOptions(norm="batch"), batch.x.shape[1])
+    drawn = model.initialise(3, 1)
+    model.initial = {"norm.1.running_mean": torch.full((64,), 2.0), "readout.bias": torch.ones(2)}
+    row = model.initialise(3, 1)
+    for name, expected in model.initial.items():
+        slot = model.by_name[name]
+        assert torch.equal(row[slot.start : slot.stop], expected)
+    assert (row != drawn).sum() == 66

@@ -10,12 +10,13 @@ import torch
 from safetensors.torch import load_file
 
 import fedmpi
+from fedmpi.case.initial import SUFFIXES
 from fedmpi.errors import BadInput
 from fedmpi.trained import files
 from tests.trained.test_graphs import model, triangle
 
 
-@pytest.mark.parametrize("suffix", files.SUFFIXES)
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_has_the_same_model(tmp_path, suffix):
     saved, path = model(), tmp_path / f"mine{suffix}"
     files.save(saved, path)
@@ -27,7 +28,7 @@ def test_a_file_has_the_same_model(tmp_path, suffix):
 
 def test_others_read_the_tensors_without_fedmpi(tmp_path):
     saved = model()
-    for suffix in files.SUFFIXES:
+    for suffix in SUFFIXES:
         files.save(saved, tmp_path / f"mine{suffix}")
     expected = saved.network.state_dict()
     for found in (
@@ -129,5 +130,5 @@ def test_a_file_is_one_client(tmp_path):
 
 def test_without_safetensors_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(BadInput, match=r"pip install safetensors, or write a \.pt"):
+    with pytest.raises(BadInput, match=r"pip install safetensors, or use a \.pt"):
         files.save(model(), tmp_path / "mine.safetensors")

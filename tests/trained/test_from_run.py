@@ -68,6 +68,11 @@ def test_its_digest_is_the_records(trained):
     assert not model.training
 
 
+def test_a_folder_may_be_named_as_a_file_of_own_graphs(trained):
+    folder = trained().rename("fedavg-dataset.name=mine.pt")
+    assert fedmpi.load_model(folder, "synthetic-1").about.client == "synthetic-1"
+
+
 def test_the_compiled_kernels_and_torch_geometric_agree_with_it(trained):
     folder = trained(kernels="compiled")
     held_out, model = held_out_of(folder, 2), fedmpi.load_model(folder, "synthetic-2")
