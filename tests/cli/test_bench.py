@@ -121,7 +121,7 @@ def test_ranks_that_get_term_end_what_they_started(fedmpi_process, tmp_path, mon
     assert not list(tmp_path.glob("fedmpi-bench-*"))
 
 
-BALLAST = 300 << 20
+BALLAST = 500 << 20
 
 
 @pytest.mark.long
