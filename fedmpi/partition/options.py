@@ -79,7 +79,7 @@ class OneDataset(PartitionOptions):
 class Parts(OneDataset):
     """Base of partitions that say how each client's examples are split."""
 
-    parts: Literal["80/10/10", "60/20/20", "20/40/40", "dataset"] = "80/10/10"
+    parts: Literal["80/10/10", "60/20/20", "40/20/40", "20/40/40", "dataset"] = "80/10/10"
     """Percent of training, validation and test examples, or those that the dataset fixes (Planetoid's 20
     training nodes of each class and 1,500 held-out ones; a knowledge graph's files)."""
 
