@@ -41,6 +41,9 @@ class EvaluationOptions(Options):
     """Which clients evaluate the new models: all, or those that trained in the round."""
     every: int = Field(1, ge=1, le=1_000_000)
     """Rounds from one evaluation to the next; the last round is always evaluated."""
+    patience: int = Field(0, ge=0, le=1_000_000)
+    """Rounds without a better mean validation score after which the run ends, with the round that is then
+    under way; 0: after all rounds."""
     embeddings: tuple[int, ...] = Field((), strict=False)
     """Rounds, from 1, whose vectors of all graphs are kept beside the record; unsupervised only."""
     probe: bool = False
@@ -48,7 +51,7 @@ class EvaluationOptions(Options):
     vectors: Literal["raw", "unit"] = "raw"
     """Whether vectors are divided by their 2-norm before they are clustered; unsupervised objectives only."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"embeddings", "probe", "vectors"})
+    added: ClassVar[frozenset[str]] = frozenset({"patience", "embeddings", "probe", "vectors"})
 
 
 class LinkOptions(Options):

@@ -45,7 +45,9 @@ class RoundPlan:
     checkpoint : bool
         Whether the round ends with a checkpoint.
     stop : bool
-        Whether the run ends after this round.
+        Whether a signal ends the run after this round.
+    ended : bool
+        Whether this round is the last, because scores no longer rise.
     request : int
         What is to be answered before the round goes on (`fedmpi.exchange.planning`); 0: nothing.
     weights, divisor : float64 [clients] or None
@@ -62,6 +64,7 @@ class RoundPlan:
     lost_client: int
     checkpoint: bool
     stop: bool
+    ended: bool = False
     request: int = 0
     weights: Floats | None = None
     divisor: Floats | None = None
@@ -70,11 +73,12 @@ class RoundPlan:
     @staticmethod
     def size(num_clients: int, *, weighs: bool) -> int:
         """Return the elements of a packed plan."""
-        return (5 if weighs else 3) * num_clients + 5
+        return (5 if weighs else 3) * num_clients + 6
 
     def pack(self) -> Ints:
         """Return the plan as one int64 vector [`size`]."""
-        flags = [self.failed_client, self.lost_client, int(self.checkpoint), int(self.stop), self.request]
+        ends = [int(self.checkpoint), int(self.stop), int(self.ended)]
+        flags = [self.failed_client, self.lost_client, *ends, self.request]
         whole = [self.group, self.exponent, self.marks, np.array(flags, np.int64)]
         if self.weights is not None and self.divisor is not None:
             whole = [self.weights.view(np.int64), self.divisor.view(np.int64), *whole]
@@ -86,8 +90,8 @@ class RoundPlan:
         cut = len(message) - cls.size(num_clients, weighs=False)
         weights, divisor = message[:cut].view(np.float64).reshape(2, -1) if cut else (None, None)
         group, exponent, marks, flags = np.split(message[cut:], num_clients * np.arange(1, 4))
-        failed, lost, checkpoint, stop, request = flags.tolist()
-        due = bool(checkpoint), bool(stop)
+        failed, lost, checkpoint, stop, ended, request = flags.tolist()
+        due = bool(checkpoint), bool(stop), bool(ended)
         return cls(group, exponent, marks, failed, lost, *due, request, weights, divisor)
 
 

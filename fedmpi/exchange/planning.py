@@ -89,7 +89,15 @@ class Planner:
         return RoundPlan.size(len(self._known.samples), weighs=self._weighs)
 
     def plans(
-        self, round: int, group: Ints, gathered: Gathered, participants: Ints, *, lost: int, checkpoint: bool
+        self,
+        round: int,
+        group: Ints,
+        gathered: Gathered,
+        participants: Ints,
+        *,
+        lost: int,
+        checkpoint: bool,
+        ended: bool = False,
     ) -> Generator[RoundPlan, Any, None]:
         """Yield a plan for each request of the server's program, which is sent the answer; then the round's.
 
@@ -106,13 +114,15 @@ class Planner:
             First client whose scores of the round before are not finite; -1 when all are.
         checkpoint : bool
             Whether one is due.
+        ended : bool
+            Whether the run ends with this round, because its scores no longer rise.
         """
         broken = participants[gathered["finite"][participants] != 1.0]
         failed = int(broken[0]) if len(broken) else -1
         decided = Deciding(self._known, round, gathered, group, participants)
-        stop = bool(gathered.headers[:, 0].any())
+        stop = bool(gathered.headers[:, 0].any()) and not ended
         nothing = np.full(len(group), reductions.ZERO_EXPONENT, np.int64)
-        plan = RoundPlan(group, nothing, np.zeros_like(group), failed, lost, checkpoint or stop, stop)
+        plan = RoundPlan(group, nothing, np.zeros_like(group), failed, lost, checkpoint or stop, stop, ended)
         if self._weighs:
             plan = replace(plan, weights=decided.weighted, divisor=decided.divisor)
         if failed < 0:

@@ -33,6 +33,8 @@ class Evaluator:
         What travels of single examples.
     lost : int
         Client whose scores were not finite in the last round, else -1; rank 0 only.
+    last_round : int
+        With which the run ends, 0-based; it is always evaluated.
     totals : list of int or None
         The last round's `COUNTS`, summed over the clients that were evaluated; rank 0 only.
 
@@ -63,7 +65,7 @@ class Evaluator:
         )
         self._counts = counts
         self.totals: list[int] | None = None
-        self.lost = -1
+        self.lost, self.last_round = -1, case.rounds - 1
 
     def run(self, round: int, participants: Ints) -> Gathered | None:
         """Score the new models; return every client's scores and every rank's meter on rank 0."""
@@ -114,7 +116,7 @@ class Evaluator:
 
     def is_due(self, round: int) -> bool:
         """Return whether clients are evaluated in a round."""
-        return (round + 1) % self._case.evaluation.every == 0 or round + 1 == self._case.rounds
+        return (round + 1) % self._case.evaluation.every == 0 or round == self.last_round
 
     def _sum(self, round: int, participants: Ints, rows: Floats, outcomes: Mapping[int, Evaluation]) -> None:
         """Sum the hosted clients' scores with the others', and take them out of the rows that travel.

@@ -40,6 +40,7 @@ from fedmpi.runs.checkpoints import Saved
 from fedmpi.runs.consensus import Consensus
 from fedmpi.runs.evaluation import Evaluator
 from fedmpi.runs.imitation import Imitation
+from fedmpi.runs.patience import Patience
 from fedmpi.runs.race import Race
 from fedmpi.runs.reporting import Found, Reporter, RoundReport
 from fedmpi.runs.signals import StopRequest
@@ -102,6 +103,7 @@ class Rounds:
         self._counts = self._chain.totals(training.COUNTS)
         scored = self._chain.totals(evaluation.COUNTS)
         self._evaluator = Evaluator(case, world, federation, states, self.meter, scored)
+        self._patience = Patience(case.evaluation.patience, federation.task.metrics[0])
         place = case, algorithm, federation, states
         self._schedule = Schedule(*place, self.weights, self._chain.expected_bytes)
         self._ahead: Ahead | None = None
@@ -134,6 +136,7 @@ class Rounds:
             self.group = np.asarray(arrays["group"], np.int64)
             self.algorithm.restore(arrays)
             self._chain.restore(arrays)
+            self._patience.restore(arrays)
         self.world.collectives.bcast(self.group, kind="groups")
 
     def prepare(self, federation: Federation, stop: StopRequest, *, again: bool = False) -> Prepared | None:
@@ -182,6 +185,8 @@ class Rounds:
             raise self._diverged(round - 1, plan.lost_client)
         if plan.failed_client >= 0:
             raise self._diverged(round, plan.failed_client)
+        if plan.ended:
+            self._evaluator.last_round = round
         self.exchange.regroup(self.group, plan.group)
         self.group = plan.group
         self._average(plan, found.participants, trained.deltas)
@@ -197,9 +202,17 @@ class Rounds:
         if self._consensus is not None:
             found.further = self._consensus.run(round, found.working, self.exchange.models)
         found.closing = self._evaluator.run(round, found.working)
-        if plan.checkpoint or plan.stop or round + 1 == self.case.rounds:
+        if plan.checkpoint or plan.stop or round == self._evaluator.last_round:
             self._refuse_lost_scores(round)
-        return plan, self._reporter.report(found, self.group, self._planner.decided, self._prepared)
+        report = self._reporter.report(found, self.group, self._planner.decided, self._prepared)
+        if report is not None:
+            self._patience.note(report)
+        return plan, report
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended before its last round, as rank 0 knows."""
+        return self._patience.ended
 
     def _begin_round(self, round: int) -> Found:
         """Draw who takes part, and of them who trains (step 1)."""
@@ -322,8 +335,10 @@ class Rounds:
         """Have rank 0 make the round's plan, and answer on all ranks what its program asks for (step 4)."""
         plans, answer, message = None, None, np.empty(self._planner.size, np.int64)
         if found.trained is not None:
+            ended = self._patience.decide(found.round)
+            due = checkpoint or (ended and self.case.checkpoints == "kept")
             now = found.round, self.group, found.trained, found.working
-            plans = self._planner.plans(*now, lost=self._evaluator.lost, checkpoint=checkpoint)
+            plans = self._planner.plans(*now, lost=self._evaluator.lost, checkpoint=due, ended=ended)
         while True:
             if plans is not None:
                 with self.meter.phase("server"):
@@ -375,5 +390,5 @@ class Rounds:
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""
-        group = {"group": np.asarray(self.group, np.int64)}
-        return group | self._chain.server_state() | self.algorithm.server_state()
+        own = {"group": np.asarray(self.group, np.int64)} | self._patience.state()
+        return own | self._chain.server_state() | self.algorithm.server_state()

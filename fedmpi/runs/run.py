@@ -171,6 +171,9 @@ def _run(
         run_folder.finish("complete")
         return
     begun = _begin(rounds, federation, saved, stop, note)
+    if case.evaluation.patience and world.agree(lambda: rounds.ended):  # killed after its last checkpoint
+        run_folder.finish("complete")
+        return
     if job.order is not None:
         rounds.follow(job.order)
     elif case.schedule.races:
@@ -315,6 +318,12 @@ def _loop(
             if plan.checkpoint:
                 run_folder.checkpoint(number + 1, rounds)
                 saved = time.monotonic()
+        if plan.ended:
+            note(
+                f"ended with round {number + 1} of {case.rounds}: no better validation score in "
+                f"{case.evaluation.patience} rounds"
+            )
+            break
         if plan.stop and number + 1 < case.rounds:
             reason = f"stopped by a signal after round {number + 1} of {case.rounds}"
             run_folder.finish("interrupted", reason)

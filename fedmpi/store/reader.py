@@ -18,7 +18,15 @@ from fedmpi.store.checks import SEALED, AttemptHeader, Header, Seals
 from fedmpi.store.hdf5 import open_file
 from fedmpi.store.layout import in_attempt, in_file, rest_of_attempt, rest_of_file
 from fedmpi.store.plain import Damaged, Dataset, Tree, look_over
-from fedmpi.store.schema import SCHEMA_VERSION, STATUSES, Array, Field, axis_sizes, measurement_fields
+from fedmpi.store.schema import (
+    SCHEMA_VERSION,
+    STATUSES,
+    Array,
+    Field,
+    axis_sizes,
+    is_whole,
+    measurement_fields,
+)
 from fedmpi.store.stored import in_words, parse_object
 from fedmpi.visible import visible
 
@@ -205,13 +213,15 @@ def _read(folder: Path, tree: Tree) -> Run:
         _attempt(tree, f"lives/{number}", seals, header, extra, sizes) for number in range(_attempts(tree))
     )
     _check_measured_by_all(attempts, completed)
+    settings = parse_object(config)
+    whole = is_whole(settings, completed, rounds)
     return Run(
         folder=folder,
-        config=parse_object(config),
+        config=settings,
         config_digest=header.config_digest,
         fedmpi_version=header.fedmpi_version,
         numerics_version=header.numerics_version,
-        status=_status(folder, seals.text("", "status"), completed, rounds),
+        status=_status(folder, seals.text("", "status"), whole=whole, count=f"{completed} of {rounds}"),
         reason=seals.text("", "reason"),
         rounds=rounds,
         rounds_completed=completed,
@@ -224,11 +234,11 @@ def _read(folder: Path, tree: Tree) -> Run:
     )
 
 
-def _status(folder: Path, text: str, completed: int, rounds: int) -> str:
+def _status(folder: Path, text: str, *, whole: bool, count: str) -> str:
     if text not in STATUSES:
         raise Damaged(f"/status: {text[:40]!r} is no status of a run")
-    if text == "complete" and completed != rounds:
-        raise Damaged(f"/status: complete after {completed} of {rounds} rounds")
+    if text == "complete" and not whole:
+        raise Damaged(f"/status: complete after {count} rounds")
     return "stale" if text == "running" and lock.state(folder) != "live" else text
 
 

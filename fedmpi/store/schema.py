@@ -23,6 +23,13 @@ MOST = {"s": 1e9, "B": 1e18, "FLOP": 1e18, "J": 1e15}
 years at a megawatt."""
 
 
+def is_whole(config: Mapping[str, Any], completed: int, rounds: int) -> bool:
+    """Return whether a run may be complete after so many of its rounds: with patience it may end early."""
+    evaluation = config.get("evaluation")
+    patience = evaluation.get("patience", 0) if isinstance(evaluation, Mapping) else 0
+    return completed == rounds or (bool(patience) and 0 < completed < rounds)
+
+
 @dataclass(frozen=True)
 class Field:
     """One recorded quantity.

@@ -99,14 +99,14 @@ def test_the_parts_of_a_group_begin_with_its_model():
 @pytest.mark.parametrize("request_number", [0, 3])
 def test_the_plan_survives_its_message(request_number):
     whole = np.array([0, 1]), np.array([-3, reductions.ZERO_EXPONENT]), np.array([1, 0])
-    plan = RoundPlan(*whole, 1, 4, True, False, request_number)
+    plan = RoundPlan(*whole, 1, 4, True, False, ended=True, request=request_number)
     message = plan.pack()
     again = RoundPlan.unpack(message, 2)
     assert len(message) == RoundPlan.size(2, weighs=False)
     assert (again.group.tolist(), again.exponent.tolist()) == ([0, 1], [-3, reductions.ZERO_EXPONENT])
     assert (again.marks.tolist(), again.request) == ([1, 0], request_number)
     assert (again.failed_client, again.lost_client) == (1, 4)
-    assert (again.checkpoint, again.stop) == (True, False)
+    assert (again.checkpoint, again.stop, again.ended) == (True, False, True)
 
 
 @pytest.mark.parametrize(("algorithm", "gathered"), [("fedavg", 1), ("fedcch", 0)])

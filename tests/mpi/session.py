@@ -56,7 +56,7 @@ SUITE = Path(__file__).parent / "suite.toml"
 COMPOSED = Path(__file__).parent / "composed.py"
 INTERRUPTED = (
     "fedavg", "fclg-by-round", "k-means", "fedbn", "fedcch", "fedstar", "ditto", "q-fedavg", "median", "krum",
-    "dropouts", "links", "nodes", "protocol",
+    "dropouts", "links", "nodes", "protocol", "patience",
 )  # fmt: skip
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 

@@ -83,7 +83,8 @@ class Losses(Kind):
         return style.add_caption(figure, f"{self._lines_are(whole)} ({seeds}).")
 
     def _line(self, axis: Axes, cell: Cell[Run], whole: bool, label: str, look: dict[str, Any]) -> None:
-        values = cell.over_seeds(lambda run: scores.columns(self._stored(run)))
+        shortest = min(run.rounds_completed for run in cell.runs.values())  # patience may end some early
+        values = cell.over_seeds(lambda run: scores.columns(self._stored(run))[:shortest])
         present = np.ma.masked_invalid(values)  # of one client the deviation is 0
         over_clients = present.mean(axis=1).filled(np.nan), present.std(axis=1, ddof=1).filled(0.0)
         mean, spread = (_smoothed(line, self.smooth) for line in over_clients)

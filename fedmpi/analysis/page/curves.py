@@ -84,9 +84,11 @@ def _chart(
 
 
 def _values(cell: Cell, field: str) -> Float | None:
-    """Return a field by round [seeds, R]; None where a run has no value of it."""
+    """Return a field by round [seeds, R], as far as all runs go; None where a run has no value of it."""
     found = [run.curves.get(field, np.zeros(0)) for run in cell.runs.values()]
-    return np.array(found) if all(np.isfinite(values).any() for values in found) else None
+    shortest = min(map(len, found))
+    known = np.array([values[:shortest] for values in found])
+    return known if np.isfinite(known).any(axis=1).all() else None
 
 
 def _in_numbers(each: Setting, identifier: str) -> Markup:

@@ -33,6 +33,8 @@ def _of_supervised(case: Case) -> Misfits:
 
 def _of_unsupervised(case: Case) -> Misfits:
     objective, scores = case.objective, case.evaluation
+    if scores.patience:
+        yield "evaluation.patience", "nothing is held out of an unsupervised run to be judged by: use 0"
     if case.model.name != objective.model:
         yield "model", f'objective "{objective.name}" trains model = "{objective.model}"'
     if isinstance(case.model, MvgrlEncoderOptions) and not case.model.register_layers and case.share != "all":
