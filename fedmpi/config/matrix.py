@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedmpi.config.draws import AXIS
 from fedmpi.config.modes import Ranks, table_ranks
 from fedmpi.config.names import readable
 from fedmpi.config.tables import Settings, closest, look_up, nested, toml_text
@@ -30,8 +31,10 @@ class Choice:
     ranks: Ranks = ()
 
 
-def axes(path: Path, table: Settings, priority: Sequence[Any], mode: str) -> dict[str, list[Choice]]:
-    """Return the choices on each axis of a table, those of `priority` first.
+def axes(
+    path: Path, table: Settings, priority: Sequence[Any], mode: str, candidates: int = 0
+) -> dict[str, list[Choice]]:
+    """Return the choices on each axis of a table, those of `priority` first; candidates are an axis of draws.
 
     Raises
     ------
@@ -39,16 +42,24 @@ def axes(path: Path, table: Settings, priority: Sequence[Any], mode: str) -> dic
         It is no matrix, or `priority` names what is no axis.
     """
     matrix = _flat(path, table)
+    if AXIS in matrix and candidates:
+        raise BadInput(f"{path}: matrix.{AXIS}: draws = {candidates} has an axis of this name")
     for axis, values in matrix.items():
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: matrix.{axis} must be a list with at least one value")
+    choices = {
+        axis: [_choice(path, axis, value, mode) for value in values] for axis, values in matrix.items()
+    }
+    if candidates:
+        choices[AXIS] = [Choice(f"{AXIS}{number}", {}) for number in range(1, candidates + 1)]
     for axis in priority:
         if not isinstance(axis, str):
             raise BadInput(f"{path}: priority: names axes, not {axis!r}")
-        if axis not in matrix:
-            raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, matrix)}")
-    order = [*priority, *(axis for axis in matrix if axis not in priority)]
-    choices = {axis: [_choice(path, axis, value, mode) for value in matrix[axis]] for axis in order}
+        if axis not in choices:
+            raise BadInput(f"{path}: priority: {axis} is no axis of the matrix{closest(axis, choices)}")
+    choices = {
+        axis: choices[axis] for axis in (*priority, *(each for each in choices if each not in priority))
+    }
     for axis, listed in choices.items():
         most, count = Counter(each.label for each in listed).most_common(1)[0]
         if count > 1:

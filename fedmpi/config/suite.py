@@ -5,7 +5,8 @@ A suite has a `name`, a `description`, base settings in ``[case]``, a
 of values, or any name with a list of tables, each a `label` and settings. The
 cases are the product of the axes; `priority` names axes in the order in which
 they vary, slowest first. A rule sets `set` in the cases that match `when`, by setting or by axis label; with
-``skip = true`` in place of `set` these cases are left out.
+``skip = true`` in place of `set` these cases are left out. ``draws = 24`` makes an axis `draw` of so many
+candidates, and a rule's `draw` says how their settings are drawn (`fedmpi.config.draws`).
 ``mode`` and ``ranks`` make it a scaling suite (`fedmpi.config.modes`).
 ``[figure]`` says what ``fedmpi plot`` draws of the cases: its `kind`, and options of that kind.
 """
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedmpi.config import matrix
+from fedmpi.config import draws, matrix
 from fedmpi.config.documents import load_toml
 from fedmpi.config.matrix import Choice
 from fedmpi.config.modes import Ranks, combine, read_mode
@@ -30,7 +32,10 @@ from fedmpi.errors import BadInput
 _UNNAMED = frozenset({"server", "watchdog_seconds", "checkpoints", "track"})
 """Settings that decide no result: a case that is given another goes on under its name."""
 
-_KEYS = ("name", "description", "paper", "mode", "ranks", "priority", "case", "matrix", "where", "figure")
+_KEYS = (
+    *("name", "description", "paper", "mode", "ranks", "priority", "draws", "case", "matrix", "where"),
+    "figure",
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,19 @@ class Suite:
     mode: str
 
 
-_Rule = tuple[Settings, Settings | None]
-"""When it applies, and what it sets; None where it leaves a case out."""
+@dataclass(frozen=True)
+class _Rule:
+    """When it applies, and what it sets; None where it leaves a case out. `draw` has what a candidate draws."""
+
+    when: Settings
+    change: Settings | None
+    draw: Callable[[str], Settings] | None = None
+
+    def applied(self, settings: Settings, choices: Mapping[str, Choice]) -> Settings | None:
+        """Return the settings of a case that it matches, changed; None where it leaves the case out."""
+        if self.change is None:
+            return None
+        return merge(settings, self.draw(choices[draws.AXIS].label) if self.draw else self.change)
 
 
 class SuiteFile:
@@ -83,7 +99,7 @@ class SuiteFile:
         _refuse_unknown(path, text, _KEYS)
         self._mode, self._ranks = read_mode(path, text)
         self._axes = matrix.axes(
-            path, _table(path, text, "matrix"), _list(path, text, "priority"), self._mode
+            path, _table(path, text, "matrix"), _list(path, text, "priority"), self._mode, _draws(path, text)
         )
         self._base = _table(path, text, "case")
         self._sound: dict[str, list[Choice]] | None = None
@@ -93,6 +109,10 @@ class SuiteFile:
         path, text, axes = self._path, self._text, dict(self._axes)
         settings, suffixes = self._applied(overrides, axes)
         rules = [_rule(path, rule) for rule in _list(path, text, "where")]
+        if any(rule.draw for rule in rules) != (draws.AXIS in self._axes):
+            raise BadInput(
+                f"{path}: draws = N, of candidates, and a rule of [[where]] with `draw` go together"
+            )
         self._refuse_unsound(rules, axes)
         cases = []
         for choices in itertools.product(*axes.values()):
@@ -170,6 +190,14 @@ def _table(path: Path, text: Mapping[str, Any], key: str) -> Settings:
     return table
 
 
+def _draws(path: Path, text: Mapping[str, Any]) -> int:
+    """Return the number of candidates; 0 where nothing is drawn."""
+    number = text.get("draws", 0)
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= matrix.MOST_CASES:
+        raise BadInput(f"{path}: draws must be a number of candidates, at most {matrix.MOST_CASES:,}")
+    return number
+
+
 def _figure(path: Path, text: Mapping[str, Any]) -> Settings:
     table = _table(path, text, "figure")
     if "figure" in text and not isinstance(table.get("kind"), str):
@@ -188,10 +216,16 @@ def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
 def _rule(path: Path, rule: Any) -> _Rule:
     if isinstance(rule, dict) and isinstance(rule.get("when"), dict):
         if set(rule) == {"when", "set"} and isinstance(rule["set"], dict):
-            return rule["when"], rule["set"]
+            return _Rule(rule["when"], rule["set"])
+        if set(rule) == {"when", "draw"} and isinstance(rule["draw"], dict):
+            draw = partial(draws.drawn, path, rule["draw"])
+            draw(f"{draws.AXIS}1")  # whether it has distributions
+            return _Rule(rule["when"], {}, draw)
         if set(rule) == {"when", "skip"} and rule["skip"] is True:
-            return rule["when"], None
-    raise BadInput(f"{path}: where: each rule needs exactly the tables `when` and `set`, or `skip = true`")
+            return _Rule(rule["when"], None)
+    raise BadInput(
+        f"{path}: where: each rule needs exactly the tables `when` and `set`, or `draw`, or `skip = true`"
+    )
 
 
 def _refuse_idle(
@@ -199,9 +233,9 @@ def _refuse_idle(
 ) -> None:
     """Refuse a rule that can match no case of the file: no case has its key, or none has its value there."""
     changes = [choice.change for choices in axes.values() for choice in choices]
-    places = [base, *changes, *(change for _, change in rules if change is not None)]
-    for when, _ in rules:
-        for key, value in when.items():
+    places = [base, *changes, *(rule.change for rule in rules if rule.change is not None)]
+    for rule in rules:
+        for key, value in rule.when.items():
             choices = axes.get(key, [])
             values = [found for place in places if (found := look_up(place, key)) is not None]
             if not choices and not values:
@@ -224,15 +258,16 @@ def _refuse_unmatched(
             return
         choices = dict(zip(axes, chosen, strict=True))
         settings = _chosen(base, choices)
-        for number, (when, change) in enumerate(rules):
-            if _matches(when, choices, settings):
+        for number, rule in enumerate(rules):
+            if _matches(rule.when, choices, settings):
                 left.pop(number, None)
-                if change is None:
+                changed = rule.applied(settings, choices)
+                if changed is None:
                     break
-                settings = merge(settings, change)
-    for when, _ in left.values():
-        values = " and ".join(f"{key} = {value!r}" for key, value in when.items())
-        raise BadInput(f"{path}: where: no case has {values}{' together' * (len(when) > 1)}")
+                settings = changed
+    for rule in left.values():
+        values = " and ".join(f"{key} = {value!r}" for key, value in rule.when.items())
+        raise BadInput(f"{path}: where: no case has {values}{' together' * (len(rule.when) > 1)}")
 
 
 def _refuse_loss(path: Path, override: str, value: Any, settings: Sequence[Settings]) -> None:
@@ -271,11 +306,12 @@ def _case(
 ) -> CaseSettings | None:
     """Return a case; None where a rule leaves it out."""
     settings = _chosen(base, choices)
-    for when, change in rules:
-        if _matches(when, choices, settings):
-            if change is None:
+    for rule in rules:
+        if _matches(rule.when, choices, settings):
+            changed = rule.applied(settings, choices)
+            if changed is None:
                 return None
-            settings = merge(settings, change)
+            settings = changed
     for change in overrides:
         settings = merge(settings, change)
     labels = {axis: choice.label for axis, choice in choices.items()}

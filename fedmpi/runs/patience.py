@@ -13,14 +13,14 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.runs.reporting import RoundReport
 
 STATE = "patience"
-"""The array of a checkpoint: best score (higher is better), its round (0-based, -1: none), whether it ended."""
+"""Array of a checkpoint: best score (higher is better), its round (0-based, -1: none), whether the run ended."""
 
 
 class Patience:
     """Follows the headline's mean validation score on rank 0.
 
-    The scores of a round arrive while the next one is under way. So the run ends with the round after `rounds`
-    of them without a better score.
+    The scores of a round arrive while the next one is under way. So the run ends with the round after
+    `rounds` of them without a better score.
 
     Attributes
     ----------

@@ -36,6 +36,39 @@ def test_cases_are_the_product_in_priority_order(expand):
     assert list(expand()) == ["seed10-alone", "seed10-prox", "seed42-alone", "seed42-prox"]
 
 
+SEARCH = """
+draws = 40
+[matrix]
+algorithm = ["fedavg", "fedprox"]
+[[where]]
+when = {}
+draw = { optimizer = { lr = { log-uniform = [1e-4, 1.0] } }, local_epochs = { choice = [1, 2] } }
+[[where]]
+when = { algorithm = "fedprox" }
+draw = { algorithm = { mu = { uniform = [0.5, 1.5] } } }
+"""
+
+
+def test_candidates_draw_their_settings_from_the_distributions_of_rules(expand):
+    cases = expand(SEARCH)
+    assert list(cases)[0] == "fedavg-draw1" and len(cases) == 80
+    rates = [cases[f"fedavg-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
+    assert rates == [cases[f"fedprox-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
+    assert all(1e-4 <= rate < 1 and rate == float(f"{rate:.3g}") for rate in rates) and len(set(rates)) == 40
+    for decade in range(4):  # 10 of 40 are expected in each
+        assert 3 <= sum(10.0 ** (decade - 4) <= rate < 10.0 ** (decade - 3) for rate in rates) <= 17
+    weights = [cases[f"fedprox-draw{number}"]["algorithm"]["mu"] for number in range(1, 41)]
+    assert all(0.5 <= mu < 1.5 for mu in weights) and 0.8 < sum(weights) / 40 < 1.2
+    assert {case["local_epochs"] for case in cases.values()} == {1, 2}
+    assert cases["fedavg-draw1"]["algorithm"] == "fedavg"
+
+
+def test_more_candidates_leave_the_earlier_ones_as_they_are(expand):
+    more = expand(SEARCH.replace("draws = 40", "draws = 60"))
+    assert expand(SEARCH).items() <= more.items()
+    assert list(expand(SEARCH, ["draw=draw7"])) == ["fedavg-draw7", "fedprox-draw7"]
+
+
 def test_a_rule_may_leave_cases_out(expand):
     rule = '[[where]]\nwhen = { method = "alone", seed = 42 }\nskip = true'
     assert list(expand(SUITE + rule)) == ["seed10-alone", "seed10-prox", "seed42-prox"]
@@ -150,6 +183,16 @@ priority = ["sed"]; [matrix]; seed = [1] -> no axis of the matrix; did you mean 
 figure = 3 -> figure must be a table
 [figure]; field = 1 -> figure.kind must name what to draw
 [figure]; kind = 1 -> figure.kind must name what to draw
+draws = 2; [matrix]; seed = [1] -> draws = N, of candidates, and a rule of [[where]] with `draw` go together
+[case]; rounds = 1; [[where]]; when = { rounds = 1 }; draw = { seed = { choice = [1] } } -> go together
+draws = -1 -> draws must be a number of candidates
+draws = 2; [matrix]; draw = [1] -> matrix.draw: draws = 2 has an axis of this name
+draws = 2; [[where]]; when = {}; draw = { seed = 3 } -> seed needs a distribution
+draws = 2; [[where]]; when = {}; draw = { seed = { choice = [] } } -> seed needs one of log-uniform, uniform, choice
+draws = 2; [[where]]; when = {}; draw = { optimizer = { lr = { log-uniform = [0, 1] } } }
+    -> optimizer.lr: log-uniform needs two numbers above 0, the smaller one first
+draws = 2; [[where]]; when = {}; draw = { optimizer = { lr = { uniform = [1, 0, 3] } } }
+    -> optimizer.lr: uniform needs two numbers, the smaller one first
 """
 """Suites, lines apart by semicolons, and what is said of them."""
 

@@ -155,7 +155,9 @@ def test_a_group_of_which_no_update_arrived_has_no_mean():
     steps = np.array([Step.UPLOAD, Step.UPLOAD + 1, Step.UPLOAD, Step.UPLOAD + 1])
     collectives, exponent = World().collectives, np.full(4, 5)  # all is less than 2^5
     means = Plain(collectives, hosts, ExactOptions(), 2, Buffers())
-    plan = RoundPlan(group, exponent, marks, -1, -1, False, False, request=REQUESTS.index("means"), steps=steps)
+    plan = RoundPlan(
+        group, exponent, marks, -1, -1, False, False, request=REQUESTS.index("means"), steps=steps
+    )
     answers = Answers(partial(gather_rows, collectives, hosts), means, 2, 3, np.array([3, 1, 1, 1]))
     found = answers.answer(plan, np.arange(4), deltas)
     assert {number: mean.tolist() for number, mean in found.items()} == {0: [5.0, 4.0], 3: [8.0, 0.0]}
