@@ -43,7 +43,7 @@ _GROUPS = {
     ),
     "leaderboard": (
         "Methods under one rule: tune and run them, check their rows, write the page.",
-        "run check constants leaderboard_page.page",
+        "leaderboard_screen.screen run check constants leaderboard_page.page",
     ),
 }
 """Groups of commands: what the help says of them, and their commands."""

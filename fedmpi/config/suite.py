@@ -70,7 +70,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class _Rule:
-    """When it applies, and what it sets; None where it leaves a case out. `draw` has what a candidate draws."""
+    """When it applies, and what it sets, None where it leaves a case out; or what a candidate draws."""
 
     when: Settings
     change: Settings | None

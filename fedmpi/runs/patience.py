@@ -13,7 +13,7 @@ from fedmpi.metrics.metric import Metric
 from fedmpi.runs.reporting import RoundReport
 
 STATE = "patience"
-"""Array of a checkpoint: best score (higher is better), its round (0-based, -1: none), whether the run ended."""
+"""In a checkpoint: best score (higher is better), its round (0-based, -1: none), whether the run ended."""
 
 
 class Patience:

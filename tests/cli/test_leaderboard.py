@@ -87,3 +87,42 @@ def test_what_could_not_be_stored_is_refused_before_the_tuning(fedmpi, tmp_path)
         words = f"its name is {name}, fedmpi's own track; choose"
         refused(fedmpi("leaderboard", "run", "graphs.toml"), words)
     assert not (tmp_path / "results").exists()
+
+
+SCREENING = """
+name = "demo/screening"
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 90, nodes = [8, 9] } }
+model = { hidden = 16, layers = 1 }
+share = "all"
+rounds = 1
+[matrix]
+data = [{ label = "one", partition = { name = "iid", clients = 3 } }]
+how = [{ label = "a", batch_size = 16 }, { label = "b", batch_size = 32 }]
+algorithm = ["self-train", "fedavg", "centralised"]
+seed = [101, 102]
+"""
+
+
+def test_a_screening_runs_what_is_missing_and_says_what_federations_lack(fedmpi, tmp_path):
+    (tmp_path / "demo.toml").write_text(SCREENING)
+    path = tmp_path / "results/reference/leaderboard/screening/demo-screening.csv"
+    first = fedmpi("leaderboard", "screen", "demo.toml", "--set", "how=a", code=0)
+    assert "one-a" in first.stdout and "few test examples" in first.stdout and "one-b" not in first.stdout
+    fedmpi("leaderboard", "screen", "demo.toml", code=0)
+    rows = files.read_trials(path)
+    assert [(row.data, row.method, row.seed) for row in rows[:3]] == [
+        ("one-a", "centralised", 101),
+        ("one-a", "centralised", 102),
+        ("one-a", "fedavg", 101),
+    ]
+    assert len(rows) == 12 and {row.examples for row in rows} == {9}
+    again = path.read_text()
+    fedmpi("leaderboard", "screen", "demo.toml", code=0)
+    assert path.read_text() == again
+
+
+def test_a_screening_has_reference_methods_alone(fedmpi, tmp_path):
+    (tmp_path / "demo.toml").write_text(SCREENING.replace('"centralised"]', '"ditto"]'))
+    done = fedmpi("leaderboard", "screen", "demo.toml")
+    refused(done, "a screening has self-train, fedavg, centralised, not ditto")

@@ -51,7 +51,7 @@ draw = { algorithm = { mu = { uniform = [0.5, 1.5] } } }
 
 def test_candidates_draw_their_settings_from_the_distributions_of_rules(expand):
     cases = expand(SEARCH)
-    assert list(cases)[0] == "fedavg-draw1" and len(cases) == 80
+    assert next(iter(cases)) == "fedavg-draw1" and len(cases) == 80
     rates = [cases[f"fedavg-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
     assert rates == [cases[f"fedprox-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
     assert all(1e-4 <= rate < 1 and rate == float(f"{rate:.3g}") for rate in rates) and len(set(rates)) == 40

@@ -1,4 +1,4 @@
-"""The leaderboard's files, CSV, of rows and of constants: written whole, and every cell checked when read."""
+"""The leaderboard's files of rows, constants and trials: written whole, and every cell checked when read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row
+from fedmpi.analysis.leaderboard.screening import Trial
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.config.documents import load_csv, short
 from fedmpi.errors import BadInput
 from fedmpi.tables.csv import csv_of
 
-Line = TypeVar("Line", Row, Constant)
+Line = TypeVar("Line", Row, Constant, Trial)
 
 
 def as_csv(kind: type[Line], listed: Iterable[Line]) -> str:
@@ -67,6 +68,11 @@ def read_constants(path: Path) -> list[Constant]:
     return _read(Constant, path, "constants") if path.exists() else []
 
 
+def read_trials(path: Path) -> list[Trial]:
+    """Return the trials of a file that `as_csv` made; raises as `read`."""
+    return _read(Trial, path, "trials")
+
+
 def _read(kind: type[Line], path: Path, what: str) -> list[Line]:
     names, checked = tuple(each.name for each in fields(kind)), TypeAdapter(kind)
 
@@ -82,7 +88,7 @@ def _read(kind: type[Line], path: Path, what: str) -> list[Line]:
         except ValidationError as error:
             name = str(error.errors()[0]["loc"][0])
             raise BadInput(f"{place}: {name} = {short(cells[name])}; the file is damaged") from error
-        if getattr(row, "stage", FINAL) == FINAL and row.seed not in SEEDS:
+        if kind is not Trial and getattr(row, "stage", FINAL) == FINAL and row.seed not in SEEDS:
             seeds = f"{SEEDS[0]} to {SEEDS[-1]}"
             raise BadInput(f"{place}: seed {row.seed} is none of the winners' ({seeds}); the file is damaged")
         found.append(row)

@@ -30,6 +30,12 @@ FEW = 2
 AXES = ("data", "algorithm")
 """Of a track's suite: the federation, and the method."""
 
+HOW = "how"
+"""A further axis that a track may have: the partition, a part of a federation's label."""
+
+OF_SEEDS = ("seed", "partition.seed")
+"""Settings in which runs of one candidate differ."""
+
 BUNDLED = "leaderboard"
 """Folder of fedmpi's own tracks, and the first part of their names."""
 
@@ -130,7 +136,8 @@ def track(path: Path, overrides: Sequence[str] = ()) -> Track:
             raise BadInput(
                 f"{path}: seed {seed} is one of the winners' ({SEEDS[0]} to {SEEDS[-1]}): tune on another"
             )
-        candidates.setdefault((case.labels["data"], case.labels["algorithm"]), []).append(case)
+        data = "-".join(case.labels[axis] for axis in (AXES[0], HOW) if axis in case.labels)
+        candidates.setdefault((data, case.labels[AXES[1]]), []).append(case)
     counts = {len(cases) for cases in candidates.values()}
     if len(counts) > 1:
         listed = ", ".join(map(str, sorted(counts)))
@@ -147,12 +154,21 @@ def track(path: Path, overrides: Sequence[str] = ()) -> Track:
 
 
 def chosen(found: Track, runs: Iterable[Run]) -> dict[Pair, Settings]:
-    """Return the settings of the best candidate of each pair by validation; none where all have diverged."""
-    by_name = {case.name: case for case in found.suite.cases}
+    """Return the settings of the best candidate of each pair by validation, the mean over its seeds.
+
+    One that has not completed on all seeds has lost; a pair that has no other has no settings.
+    """
+    cases = {case.name: (pair, case) for pair, each in found.candidates.items() for case in each}
+    texts = {
+        name: (pair, tuned_text(case.settings, found.candidates[pair]))
+        for name, (pair, case) in cases.items()
+    }
     complete = [run for run in runs if run.status == "complete"]
-    labels = {name: case.labels for name, case in by_name.items()}
-    best = winners(complete, AXES, labels) if complete else []
-    return {(each.group[0], each.group[1]): by_name[each.config["name"]].settings for each in best}
+    seeds, done = Counter(texts.values()), Counter(texts[run.config["name"]] for run in complete)
+    whole = [run for run in complete if done[place := texts[run.config["name"]]] == seeds[place]]
+    labels = {name: dict(zip(AXES, pair, strict=True)) for name, (pair, _) in cases.items()}
+    best = winners(whole, AXES, labels) if whole else []
+    return {(each.group[0], each.group[1]): cases[each.config["name"]][1].settings for each in best}
 
 
 def stored(found: Track) -> dict[str, Settings]:
@@ -207,7 +223,9 @@ def merged(
 
 def tuned_text(settings: Mapping[str, Any], candidates: Sequence[CaseSettings]) -> str:
     """Return what sets a candidate apart from the others of its method: ``key=value``, sorted by key."""
-    keys = sorted({key.removesuffix(".name") for each in candidates for key in flat(each.settings)})
+    keys = sorted(
+        {key.removesuffix(".name") for each in candidates for key in flat(each.settings)} - {*OF_SEEDS}
+    )
     varied = [key for key in keys if len({str(look_up(each.settings, key)) for each in candidates}) > 1]
     values = {key: look_up(settings, key) for key in varied}
     return " ".join(f"{key}={_plain(value)}" for key, value in values.items() if value is not None)
