@@ -9,7 +9,13 @@ from pydantic import Field
 from fedmpi.config.options import Options, by_name
 
 
-class _AdamLike(Options):
+class _Clipped(Options):
+    added: ClassVar[frozenset[str]] = frozenset({"clip"})
+    clip: float = Field(0.0, ge=0)
+    """Largest 2-norm of a step's gradient: longer ones are scaled down (Pascanu et al., ICML 2013); 0: none."""
+
+
+class _AdamLike(_Clipped):
     lr: float = Field(1e-3, gt=0)
     """Step length."""
     beta1: float = Field(0.9, ge=0, lt=1)
@@ -40,10 +46,10 @@ class AdamWOptions(_AdamLike):
     """Share by which weights shrink in a step, times `lr`."""
 
 
-class SgdOptions(Options):
+class SgdOptions(_Clipped):
     """Gradient descent with L2 weight decay inside: plain, as SCAFFOLD needs it, or with momentum."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"momentum"})
+    added: ClassVar[frozenset[str]] = frozenset({"momentum", "clip"})
     name: Literal["sgd"] = "sgd"
     lr: float = Field(0.01, gt=0)
     """Step length."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import OptimizerOptions, SgdOptions
-from fedmpi.client.optimizer import rate_and_correction
+from fedmpi.client.optimizer import clipped_rows, rate_and_correction
 from fedmpi.client.state import ClientState
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
@@ -184,6 +184,8 @@ def step_of_group(options: OptimizerOptions, rows: GroupRows, gradient: Tensor, 
         Their rates and corrections.
     """
     parameters, decay = rows.parameters, options.weight_decay
+    if options.clip:
+        gradient = clipped_rows(gradient, options.clip)
     if isinstance(options, SgdOptions):
         gradient = gradient.add(parameters, alpha=decay)
         if options.momentum:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import AdamOptions, AnyAdam, OptimizerOptions, SgdOptions
-from fedmpi.kernels.vectors import Descent, adam, heavy_ball
+from fedmpi.kernels.vectors import Descent, adam, heavy_ball, shortened
 
 
 class AdamState:
@@ -70,6 +70,8 @@ def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gra
         Parameters change in place.
     """
     decay = options.weight_decay
+    if options.clip:
+        gradient = _clipped(gradient, options.clip)
     if isinstance(options, SgdOptions):
         if not options.momentum:
             parameters.add_(gradient.add(parameters, alpha=decay), alpha=-options.lr)
@@ -97,6 +99,19 @@ def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gra
     parameters.addcdiv_(state.mean, denominator, value=-rate)
 
 
+def _clipped(gradient: Tensor, bound: float) -> Tensor:
+    """Return a gradient [length], scaled down to a 2-norm where it is longer."""
+    if gradient.device.type == "cpu":
+        return torch.from_numpy(shortened(gradient.numpy(), bound))
+    return clipped_rows(gradient[None], bound)[0]
+
+
+def clipped_rows(gradients: Tensor, bound: float) -> Tensor:
+    """Return gradients [k, length], each scaled down to a 2-norm where it is longer."""
+    norms = gradients.double().norm(dim=1, keepdim=True)
+    return torch.where(norms > bound, gradients * (bound / norms).float(), gradients)
+
+
 def adam_steps(
     size: int, device: torch.device | str = "cpu", *, lr: float, weight_decay: float
 ) -> Callable[[Tensor, Tensor], None]:
@@ -114,9 +129,10 @@ def steps_ahead(options: OptimizerOptions, state: AdamState, count: int) -> Desc
     single = np.float32
     if isinstance(options, SgdOptions):
         rates, decay, momentum = np.full(count, options.lr, single), options.weight_decay, options.momentum
-        return Descent(True, single(1), single(decay), single(momentum), single(0), single(1), rates, rates)
-    numbers = [rate_and_correction(options, state.steps + step + 1) for step in range(count)]
-    rates, corrections = np.array(numbers, single).reshape(-1, 2).T.copy()
+        numbers = single(1), single(decay), single(momentum), single(0), single(1)
+        return Descent(True, *numbers, np.float64(options.clip), rates, rates)
+    pairs = [rate_and_correction(options, state.steps + step + 1) for step in range(count)]
+    rates, corrections = np.array(pairs, single).reshape(-1, 2).T.copy()
     state.steps += count
     inside = options.name == "adam"
     return Descent(
@@ -126,6 +142,7 @@ def steps_ahead(options: OptimizerOptions, state: AdamState, count: int) -> Desc
         keep_mean=single(options.beta1),
         keep_square=single(options.beta2),
         eps=single(options.eps),
+        clip=np.float64(options.clip),
         rates=rates,
         corrections=corrections,
     )

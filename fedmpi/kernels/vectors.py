@@ -103,6 +103,17 @@ def heavy_ball(
         parameters[i] -= rate * velocity[i]
 
 
+@compiled
+def shortened(gradient: Floats, bound: float) -> Floats:
+    """Return a copy of a gradient, scaled down to a 2-norm where it is longer."""
+    found, norm = gradient.copy(), np.sqrt(squared_norm(gradient))
+    if norm > bound:
+        scale = np.float32(bound / norm)
+        for i in range(len(found)):
+            found[i] *= scale
+    return found
+
+
 class Descent(NamedTuple):
     """Steps of an optimizer, in the numbers that they take.
 
@@ -116,6 +127,8 @@ class Descent(NamedTuple):
         Weight of the parameters that is added to the gradient.
     keep_mean, keep_square, eps : float32
         As `adam` takes them.
+    clip : float64
+        Largest 2-norm of a gradient; 0: none.
     rates, corrections : float32 [steps]
         The same, for each step.
     """
@@ -126,6 +139,7 @@ class Descent(NamedTuple):
     keep_mean: np.float32
     keep_square: np.float32
     eps: np.float32
+    clip: np.float64
     rates: Floats
     corrections: Floats
 
@@ -145,6 +159,8 @@ def descend(
     mean, square : float32 [length]
         Moments; gradient descent has its velocity in `mean`, and without momentum reads neither.
     """
+    if descent.clip > 0.0:
+        gradient = shortened(gradient, descent.clip)
     if descent.plain:
         if descent.keep_mean != np.float32(0.0):
             heavy_ball(parameters, gradient, mean, descent.decay, descent.keep_mean, descent.rates[step])
@@ -166,4 +182,5 @@ def warm_up() -> None:
     parameters, gradient, mean, square = np.zeros((4, 1), np.float32)
     adam(parameters, gradient, mean, square, *np.ones(6, np.float32))
     squared_norm(parameters)
+    shortened(gradient, 1.0)
     digest(parameters.view(np.uint32))

@@ -43,7 +43,7 @@ def _warm_up_molecules(options: models.FedGraphNNOptions) -> None:
     atom = Topology(np.array([0, 1]), np.zeros(2, np.int64), np.zeros(0, np.int64))
     graphs = GraphSet(atom, np.ones((1, 1), np.float32), np.zeros(1, np.int64), np.zeros((1, 1)))
     single, one = np.float32(1), np.ones(1, np.float32)
-    descent = Descent(True, single, single, single, single, single, one, one)
+    descent = Descent(True, single, single, single, single, single, np.float64(0), one, one)
     moments = Moments(*np.zeros((2, model.trained), np.float32))
     ready, batch = fast.molecules(graphs, graphs.labels), np.zeros(1, np.int64)
     fast.train(ready, [batch], [streams], descent, moments)
