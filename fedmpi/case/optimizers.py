@@ -12,7 +12,7 @@ from fedmpi.config.options import Options, by_name
 class _Clipped(Options):
     added: ClassVar[frozenset[str]] = frozenset({"clip"})
     clip: float = Field(0.0, ge=0)
-    """Largest 2-norm of a step's gradient: longer ones are scaled down (Pascanu et al., ICML 2013); 0: none."""
+    """Largest 2-norm of a step's gradient: longer ones are scaled down (Pascanu et al. 2013); 0: none."""
 
 
 class _AdamLike(_Clipped):

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedmpi.analysis.leaderboard import row_files as files
@@ -14,12 +15,14 @@ from fedmpi.analysis.leaderboard import tables
 from fedmpi.analysis.leaderboard.board import Standing, board, cost
 from fedmpi.analysis.leaderboard.page import pages
 from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row, differences
-from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
+from fedmpi.analysis.leaderboard.track import chosen, merged, stored, track, tuned_suite, tuned_text
 from fedmpi.cli.leaderboard import ROWS, TRACKS
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import ACCURACY
 from fedmpi.registry.check import check_suite
+from fedmpi.store.reader import Run
 
 ROOT = Path(__file__).parents[2]
 SUITE = """
@@ -139,6 +142,48 @@ def test_settings_are_named_that_set_candidates_apart(demo):
     config = {item.case.name: item.case.config() for item in check_suite(demo.suite)}
     texts = [tuned_text(config[case.name], cases) for case in cases]
     assert texts == ["algorithm.mu=0.01", "algorithm.mu=1.0"]
+
+
+SEARCH = """
+name = "demo/search"
+draws = 3
+where = [{ when = {}, draw = { optimizer = { lr = { log-uniform = [1e-3, 1.0] } } } }]
+[case]
+dataset = { name = "synthetic", synthetic = { domains = 1, graphs = 60 } }
+[matrix]
+data = [{ label = "one", batch_size = 8 }]
+how = [{ label = "iid", partition = { name = "iid", clients = 2 } }]
+algorithm = ["fedavg"]
+seed = [
+    { label = "seed201", seed = 201, partition = { seed = 201 } },
+    { label = "seed202", seed = 202, partition = { seed = 202 } },
+]
+"""
+
+
+def searched(track, scores, status):
+    """Return a run of each case of a track, with its validation score by candidate and seed, and its status."""
+    for item in check_suite(track.suite):
+        config = item.case.config()
+        place = config["name"].split("-")[-1], config["seed"]
+        results = {f"{part}_accuracy": np.array([[scores[place]]]) for part in ("val", "test")}
+        done = status.get(place, "complete")
+        yield Run(Path(config["name"]), config, "", "", 2, done, "", 1, 1, (), results, {}, (), (ACCURACY,))
+
+
+def test_the_best_mean_over_seeds_wins_and_who_has_not_completed_on_all_has_lost(tmp_path):
+    found = track_of(tmp_path, SEARCH)
+    assert list(found.candidates) == [("one-iid", "fedavg")] and len(found.suite.cases) == 6
+    scores = {("draw1", 201): 0.6, ("draw1", 202): 0.6, ("draw2", 201): 0.9, ("draw2", 202): 0.2}
+    scores |= {("draw3", 201): 0.99, ("draw3", 202): math.nan}
+    won = chosen(found, searched(found, scores, {("draw3", 202): "diverged"}))
+    cases = {case.name: case.settings for case in found.suite.cases}
+    first = cases["one-iid-fedavg-seed201-draw1"]
+    assert won["one-iid", "fedavg"]["optimizer"] == first["optimizer"]
+    lost = dict.fromkeys(scores, "diverged")
+    assert chosen(found, searched(found, scores, lost)) == {}
+    listed = found.candidates["one-iid", "fedavg"]
+    assert tuned_text(first, listed) == f"optimizer.lr={first['optimizer']['lr']}"
 
 
 def test_ranks_are_averages_and_who_cannot_run_is_last(demo):
