@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import rows as board_rows
 from fedmpi.analysis.leaderboard import track as tracks
@@ -46,7 +47,8 @@ def run(track: TrackName, options: SweepOptions, rows: Rows = None, budget: Budg
     """Tune the methods of a track, run the winners with ten seeds, and add their rows; resumable.
 
     The best candidate by validation wins. The suite of the winners is written beside that of the tuning. With
-    --set, for instance algorithm=fedavg, only some methods or federations; what others have stays.
+    --set, for instance algorithm=fedavg, only some methods or federations; what others have stays. Cases
+    whose rows are stored are not run again, with or without their records.
 
     Returns
     -------
@@ -71,17 +73,47 @@ def run(track: TrackName, options: SweepOptions, rows: Rows = None, budget: Budg
         say(f"Without a target on {', '.join(lacking)}: {REFERENCE} is neither chosen nor stored there")
     place = _below(options, TUNING)
     tuning = plan_suite(some.suite, place.out, resume=True, ranks=options.ranks)
-    code = run_missing(tuning, path, place, budget=budget)
+    code, known = _run_stage(some, tuning, TUNING, target, path, place, budget)
     if code not in (0, Diverged.exit_code):
         return code
-    found = _ended(tuning)
-    _add_winners(whole, tracks.chosen(some, found))
+    _add_winners(whole, board_rows.chosen(some, known))
     place = replace(_below(options, FINAL), set_=None)  # the plan says what is run
     final = _chosen(read(some.tuned_file), some.final_cases, place)
-    code = max(code, run_missing(final, whole.tuned_file, place, budget=budget))
-    _add_rows(some, target, {TUNING: found, FINAL: _ended(final)})
+    code = max(code, _run_stage(some, final, FINAL, target, whole.tuned_file, place, budget)[0])
     _add_constants(whole, some.federations, target, options.source())
     return 0 if code == Diverged.exit_code else code
+
+
+def _run_stage(
+    some: Track,
+    plan: Sequence[Planned],
+    stage: str,
+    target: Path,
+    path: Path,
+    place: SweepOptions,
+    budget: float | None,
+) -> tuple[int, list[Row]]:
+    """Run the cases of a stage that have no row, and store their rows.
+
+    Returns
+    -------
+    int
+        The exit code of the sweep.
+    list of Row
+        Of the plan's cases, as far as they are there.
+    """
+    digests = {item.checked.case.name: item.checked.case.digest() for item in plan}
+
+    def of_plan(listed: Sequence[Row]) -> list[Row]:
+        own = [row for row in listed if row.stage == stage and row.numerics_version == NUMERICS_VERSION]
+        return [row for row in own if digests.get(row.case) == row.config_digest]
+
+    stored = {row.case for row in of_plan(_earlier(some, target))}
+    left = [item for item in plan if item.checked.case.name not in stored]
+    if stored:
+        say(f"{counted(len(stored), 'case')} of {len(plan)} have rows in {target}")
+    code = run_missing(left, path, place, budget=budget) if left else 0
+    return code, of_plan(_add_rows(some, target, stage, _ended(left)))
 
 
 def _refuse_places(whole: Track, target: Path) -> list[Row]:
@@ -152,17 +184,17 @@ def _ended(plan: Sequence[Planned]) -> list[Run]:
     return [load_run(item.folder) for item in plan if holds_run(item.folder)]
 
 
-def _add_rows(some: Track, target: Path, found: dict[str, list[Run]]) -> None:
-    """Put the rows of runs into a file, in the place of earlier ones of the same cases."""
-    new: list[Row] = []
+def _add_rows(some: Track, target: Path, stage: str, runs: Sequence[Run]) -> list[Row]:
+    """Put the rows of a stage's runs into a file, in the place of earlier ones of these cases; return all."""
     with in_turn(target.parent):
         earlier = _earlier(some, target)
-        for stage, runs in found.items():
-            new += rows_of(some, runs, stage, earlier)
-        write(target, row_files.as_csv(Row, board_rows.merged(earlier, new)))
+        new = rows_of(some, runs, stage, earlier)
+        listed = board_rows.merged(earlier, new)
+        write(target, row_files.as_csv(Row, listed))
     say(f"wrote {target}: {len(new)} rows of this run; {_page_command(some, target)} shows them")
     if lacking := sorted({row.data for row in new if row.scored and math.isnan(row.target)}):
         say(f"Without a target on {', '.join(lacking)}: run {REFERENCE} there, then these methods again")
+    return listed
 
 
 def _page_command(some: Track, target: Path) -> str:

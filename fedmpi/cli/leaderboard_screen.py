@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis.leaderboard import row_files, screening
 from fedmpi.analysis.leaderboard import track as tracks
 from fedmpi.analysis.leaderboard.screening import Screened, Trial, screened, trials
@@ -29,7 +30,7 @@ Screening = Annotated[str, typer.Argument(help="graphs, nodes, molecules, links,
 
 
 def screen(track: Screening, options: SweepOptions, rows: Path | None = None, budget: Budget = None) -> int:
-    """Run reference methods on many federations and say which can tell methods apart; resumable.
+    """Run reference methods on many federations and say which can tell methods apart; resumable from rows.
 
     A federation is kept where a reference method is 5 points above a constant prediction, training alone and
     together differ by 5 points, 2 points between two methods would be significant with ten seeds (at Holm's
@@ -53,16 +54,21 @@ def screen(track: Screening, options: SweepOptions, rows: Path | None = None, bu
     whole, some = tracks.track(path), tracks.track(path, options.overrides)
     screening.refuse_others(whole)
     target = rows or ROWS / "screening" / f"{whole.name.removeprefix('screening-')}.csv"
-    plan = plan_suite(some.suite, options.out, resume=True, ranks=options.ranks)
-    code = run_missing(plan, path, options, budget=budget)
+    known = {(each.config_digest, each.numerics_version) for each in _stored(target)}
+    whole_plan = plan_suite(some.suite, options.out, resume=True, ranks=options.ranks)
+    plan = [each for each in whole_plan if (each.checked.case.digest(), NUMERICS_VERSION) not in known]
+    code = run_missing(plan, path, options, budget=budget) if plan else 0
     new = trials(some, (load_run(item.folder) for item in plan if holds_run(item.folder)))
     with in_turn(target.parent):
-        earlier = row_files.read_trials(target) if target.exists() else []
-        listed = _merged(earlier, new, whole.federations)
+        listed = _merged(_stored(target), new, whole.federations)
         write(target, row_files.as_csv(Trial, listed))
     show(_table(screened(listed)))
     say(f"wrote {target}: {counted(len(listed), 'run')}")
     return 0 if code == Diverged.exit_code else code
+
+
+def _stored(target: Path) -> list[Trial]:
+    return row_files.read_trials(target) if target.exists() else []
 
 
 def _merged(earlier: Sequence[Trial], new: Sequence[Trial], federations: Sequence[str]) -> list[Trial]:

@@ -7,22 +7,19 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fedmpi.analysis.leaderboard import row_files as files
 from fedmpi.analysis.leaderboard import tables
 from fedmpi.analysis.leaderboard.board import Standing, board, cost
 from fedmpi.analysis.leaderboard.page import pages
-from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row, differences
-from fedmpi.analysis.leaderboard.track import chosen, merged, stored, track, tuned_suite, tuned_text
+from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row, chosen, differences
+from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
 from fedmpi.cli.leaderboard import ROWS, TRACKS
 from fedmpi.config import locations
 from fedmpi.config.suite import read
 from fedmpi.errors import BadInput
-from fedmpi.metrics.metric import ACCURACY
 from fedmpi.registry.check import check_suite
-from fedmpi.store.reader import Run
 
 ROOT = Path(__file__).parents[2]
 SUITE = """
@@ -161,27 +158,20 @@ seed = [
 """
 
 
-def searched(track, scores, status):
-    """Return a run of each case of a track, with its validation score by candidate and seed, and its status."""
-    for item in check_suite(track.suite):
-        config = item.case.config()
-        place = config["name"].split("-")[-1], config["seed"]
-        results = {f"{part}_accuracy": np.array([[scores[place]]]) for part in ("val", "test")}
-        done = status.get(place, "complete")
-        yield Run(Path(config["name"]), config, "", "", 2, done, "", 1, 1, (), results, {}, (), (ACCURACY,))
-
-
 def test_the_best_mean_over_seeds_wins_and_who_has_not_completed_on_all_has_lost(tmp_path):
     found = track_of(tmp_path, SEARCH)
     assert list(found.candidates) == [("one-iid", "fedavg")] and len(found.suite.cases) == 6
-    scores = {("draw1", 201): 0.6, ("draw1", 202): 0.6, ("draw2", 201): 0.9, ("draw2", 202): 0.2}
-    scores |= {("draw3", 201): 0.99, ("draw3", 202): math.nan}
-    won = chosen(found, searched(found, scores, {("draw3", 202): "diverged"}))
     cases = {case.name: case.settings for case in found.suite.cases}
+
+    def rows(**scores):
+        for name, settings in cases.items():
+            score = scores[name.rpartition("-")[2]][settings["seed"] - 201]
+            yield row("one-iid", "fedavg", settings["seed"], score, TUNING, case=name)
+
     first = cases["one-iid-fedavg-seed201-draw1"]
+    won = chosen(found, rows(draw1=(0.6, 0.6), draw2=(0.9, 0.2), draw3=(0.99, math.nan)))
     assert won["one-iid", "fedavg"]["optimizer"] == first["optimizer"]
-    lost = dict.fromkeys(scores, "diverged")
-    assert chosen(found, searched(found, scores, lost)) == {}
+    assert chosen(found, rows(draw1=(math.nan, 0.6), draw2=(0.9, math.nan), draw3=(math.nan, 1.0))) == {}
     listed = found.candidates["one-iid", "fedavg"]
     assert tuned_text(first, listed) == f"optimizer.lr={first['optimizer']['lr']}"
 

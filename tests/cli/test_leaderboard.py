@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from fedmpi.analysis import scores
@@ -47,8 +49,10 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     files.constants_beside(path).unlink()
     fedmpi("leaderboard", "constants", "demo.toml", code=0)
     assert files.read_constants(files.constants_beside(path)) == found
-    fedmpi("leaderboard", "run", "demo.toml", code=0)
-    assert path.read_text() == before
+    shutil.rmtree(runs.parent)  # rows alone count
+    again = fedmpi("leaderboard", "run", "demo.toml", code=0)
+    assert path.read_text() == before and not runs.exists()
+    assert "2 cases of 2 have rows in" in again.stdout and "10 cases of 10 have rows in" in again.stdout
     same = fedmpi("leaderboard", "check", "demo.toml", "--every", "12", "--first", "5")
     assert (same.returncode, "1 case computed again: the same bits" in same.stdout) == (0, True)
     assert "1 constant prediction computed again: the same" in same.stdout
@@ -118,8 +122,9 @@ def test_a_screening_runs_what_is_missing_and_says_what_federations_lack(fedmpi,
     ]
     assert len(rows) == 12 and {row.examples for row in rows} == {9}
     again = path.read_text()
+    shutil.rmtree(tmp_path / "results/runs")  # rows alone count
     fedmpi("leaderboard", "screen", "demo.toml", code=0)
-    assert path.read_text() == again
+    assert path.read_text() == again and not (tmp_path / "results/runs").exists()
 
 
 def test_a_screening_has_reference_methods_alone(fedmpi, tmp_path):

@@ -12,12 +12,11 @@ from itertools import product
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, metric_of
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
-from fedmpi.errors import BadInput
 from fedmpi.judging.estimates import Estimate, corrected, estimate
 from fedmpi.judging.ranking import Ranking, ranking, ranks
-from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
+from fedmpi.metrics.metric import Metric
 
 UNRANKED = ("centralised",)
 """Methods that are shown beside the others: what is not federated is a reference."""
@@ -235,19 +234,12 @@ def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ())
     by_pair = grouped(rows, lambda row: row.pair)
     pairs = product(federations, methods)
     entries = {pair: _entry(found, pair, by_pair.get(pair, [])) for pair in pairs}
-    metric = _metric(rows)
+    metric = metric_of(rows)
     known: dict[str, dict[int, float]] = {}
     for each in constants:
         if each.metric == metric.name:
             known.setdefault(each.data, {})[each.seed] = each.constant
     return Board(found, metric, federations, methods, entries, known)
-
-
-def _metric(rows: Sequence[Row]) -> Metric:
-    listed = sorted({row.metric for row in rows}) or [ACCURACY.name]
-    if len(listed) > 1 or listed[0] not in METRICS:
-        raise BadInput(f"rows of the metric {', '.join(listed)}: a track has one, and it is one of fedmpi's")
-    return METRICS[listed[0]]
 
 
 def _entry(found: Track, pair: Pair, rows: Sequence[Row]) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -12,9 +13,11 @@ from pydantic import BeforeValidator, Field, StringConstraints, WrapValidator
 
 from fedmpi.analysis import costs, scores
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.leaderboard.track import Pair, Track, tuned_text
+from fedmpi.analysis.leaderboard.track import Pair, Settings, Track, tuned_text
 from fedmpi.analysis.winners import best_round
+from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import BadInput
+from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
 from fedmpi.metrics.targets import first_round
 from fedmpi.store.identical import results_digest
 from fedmpi.store.reader import Run
@@ -229,6 +232,49 @@ def _with_target(row: Row, run: Run, target: float) -> Row:
         return replace(row, target=target)
     seconds = round(float(_cpu_seconds(run)[: reached + 1].sum()), 3)
     return replace(row, target=target, rounds_to_target=reached + 1, cpu_seconds_to_target=seconds)
+
+
+def metric_of(listed: Sequence[Row]) -> Metric:
+    """Return the metric of rows, accuracy where there are none.
+
+    Raises
+    ------
+    BadInput
+        They have several, or one that fedmpi does not have: it says which score is the better.
+    """
+    names = sorted({row.metric for row in listed}) or [ACCURACY.name]
+    if len(names) > 1 or names[0] not in METRICS:
+        raise BadInput(f"rows of the metric {', '.join(names)}: a track has one, and it is one of fedmpi's")
+    return METRICS[names[0]]
+
+
+def chosen(found: Track, listed: Iterable[Row]) -> dict[Pair, Settings]:
+    """Return the settings of the best candidate of each pair by validation, the mean over its seeds.
+
+    One that has not completed on all seeds has lost; a pair that has no other has no settings.
+
+    Parameters
+    ----------
+    found : Track
+    listed : iterable of Row
+        Of its tuning.
+    """
+    by_case = {row.case: row for row in listed}
+    best: dict[Pair, Settings] = {}
+    for pair, cases in found.candidates.items():
+        means: dict[str, float] = {}
+        members = grouped(cases, partial(_text_of, cases))
+        for text, seeds in members.items():
+            rows = [row for case in seeds if (row := by_case.get(case.name)) is not None]
+            if len(rows) == len(seeds) and not any(math.isnan(row.val) for row in rows):
+                means[text] = metric_of(rows).sign * float(np.mean([row.val for row in rows]))
+        if means:
+            best[pair] = members[max(means, key=means.__getitem__)][0].settings
+    return best
+
+
+def _text_of(cases: Sequence[CaseSettings], case: CaseSettings) -> str:
+    return tuned_text(case.settings, cases)
 
 
 def merged(earlier: Iterable[Row], new: Iterable[Row]) -> list[Row]:

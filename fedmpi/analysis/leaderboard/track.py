@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -12,14 +12,13 @@ from typing import Any
 
 from fedmpi.analysis.cells import without
 from fedmpi.analysis.options import flat
-from fedmpi.analysis.winners import seed_axis, suite_text, winners
+from fedmpi.analysis.winners import seed_axis, suite_text
 from fedmpi.case.optimizers import SgdOptions
 from fedmpi.config.documents import load_toml
 from fedmpi.config.names import case_name
 from fedmpi.config.suite import CaseSettings, Suite, read
 from fedmpi.config.tables import look_up, merge, toml_text
 from fedmpi.errors import BadInput
-from fedmpi.store.reader import Run
 
 SEEDS = tuple(range(1, 11))
 """Of the winners. A seed also draws the partition and the split; tuning has none of them."""
@@ -151,24 +150,6 @@ def track(path: Path, overrides: Sequence[str] = ()) -> Track:
             f"{path}: {label} is the label of {count} pairs of data and algorithm; change one name"
         )
     return found
-
-
-def chosen(found: Track, runs: Iterable[Run]) -> dict[Pair, Settings]:
-    """Return the settings of the best candidate of each pair by validation, the mean over its seeds.
-
-    One that has not completed on all seeds has lost; a pair that has no other has no settings.
-    """
-    cases = {case.name: (pair, case) for pair, each in found.candidates.items() for case in each}
-    texts = {
-        name: (pair, tuned_text(case.settings, found.candidates[pair]))
-        for name, (pair, case) in cases.items()
-    }
-    complete = [run for run in runs if run.status == "complete"]
-    seeds, done = Counter(texts.values()), Counter(texts[run.config["name"]] for run in complete)
-    whole = [run for run in complete if done[place := texts[run.config["name"]]] == seeds[place]]
-    labels = {name: dict(zip(AXES, pair, strict=True)) for name, (pair, _) in cases.items()}
-    best = winners(whole, AXES, labels) if whole else []
-    return {(each.group[0], each.group[1]): cases[each.config["name"]][1].settings for each in best}
 
 
 def stored(found: Track) -> dict[str, Settings]:
