@@ -77,7 +77,8 @@ def _facts(raw: RawGraphs) -> Iterator[tuple[str, str]]:
     yield "nodes", f"{topology.num_nodes:,}; {sizes.min():,} to {sizes.max():,} in a graph"
     alone = _one_way(topology)
     ways = f"{alone:,} without their opposite: directed" if alone else "each pair in both directions"
-    yield "edges", f"{topology.num_edges:,}; {ways}"
+    having = f"; attributes: {raw.edge_width}" if raw.edge_width else ""
+    yield "edges", f"{topology.num_edges:,}; {ways}{having}"
     yield "features", ", ".join(f"{kind} ({width})" for kind, width in _features(raw))
     task = usual_task(raw.examples, raw.task)
     what = "classes" if raw.task == "classification" else "columns of labels"

@@ -92,6 +92,25 @@ def test_a_folder_of_graphs_is_trained_on_with_its_clients_and_parts(fedmpi, tmp
     assert load_run(path).partition["sizes"].tolist() == [[3, 3, 3], [3, 3, 3]]
 
 
+def with_bonds(place):
+    """Write a folder of 24 graphs whose edges alone tell the classes apart."""
+    folder = write_graphs(place, "OWN", [n % 2 for n in range(24)])
+    (folder / "OWN_edge_labels.txt").write_text("".join(f"{n % 2}\n" * 2 for n in range(24)))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "model", [{"name": "mpnn"}, {"name": "torch-geometric", "layer": "GINEConv"}], ids=str
+)
+def test_models_read_attributes_of_edges(fedmpi, tmp_path, model):
+    with_bonds(tmp_path)
+    (tmp_path / "suite.toml").write_text(SUITE.replace("given", "iid").replace("rounds = 2", "rounds = 40"))
+    assert "attributes: 2" in fedmpi("data", "describe", "own/OWN", code=0).stdout
+    run(fedmpi, "dataset=own/OWN", *(f"model.{key}={value}" for key, value in model.items()))
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).results["test_correct"][-1].all()
+
+
 def test_a_task_may_be_said_of_a_folder(fedmpi, tmp_path):
     write_graphs(tmp_path, "OWN", range(101))
     refused(fedmpi("data", "describe", "own/OWN", code=2), "as in ./OWN?task=regression")

@@ -14,7 +14,7 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
-from fedmpi.datasets.tu import read_folder
+from fedmpi.datasets.tu_folders import read_folder
 from fedmpi.errors import BadInput
 from tests.refusals import refused
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from fedmpi.datasets import names, tu
+from fedmpi.datasets import names, tu, tu_folders
 from fedmpi.datasets.family import DATASET_NAME, Family
 from fedmpi.datasets.labels import Labels
 from fedmpi.datasets.own import ASK, FILES, OwnData, task_of
@@ -60,7 +60,7 @@ class OwnFolders(OwnData):
     def sources(self, name: str) -> list[Path]:
         """Return the files of a folder."""
         folder = self.path(name)
-        return [folder / f"{folder.name}_{part}.txt" for part in (*tu.PARTS, *tu.OWN_PARTS)]
+        return [folder / f"{folder.name}_{part}.txt" for part in tu_folders.PARTS]
 
     def locate(self, name: str, mirror: Path | None) -> Path | None:
         """Return the folder, if it is there."""
@@ -77,12 +77,12 @@ class OwnFolders(OwnData):
 
     def check(self, path: Path, name: str) -> None:
         """Check that the folder holds the files needed, and what these say of each graph."""
-        tu.folder_clients(path, path.name, self.labels_in(path, name))
+        tu_folders.folder_clients(path, path.name, self.labels_in(path, name))
 
     def labels_in(self, path: Path, name: str) -> Labels:
         """Return the labels of the graphs."""
-        return tu.folder_labels(path, path.name, task_of(name))
+        return tu_folders.folder_labels(path, path.name, task_of(name))
 
     def read(self, path: Path, name: str) -> RawGraphs:
-        """Read the folder; see `fedmpi.datasets.tu.read_folder`."""
-        return tu.read_folder(path, path.name, name, task_of(name))
+        """Read the folder; see `fedmpi.datasets.tu_folders.read_folder`."""
+        return tu_folders.read_folder(path, path.name, name, task_of(name))
