@@ -16,12 +16,10 @@ from fedmpi.config.documents import short
 from fedmpi.datasets import names
 from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.labels import KINDS, Labels, numbered
+from fedmpi.datasets.names import ASK
 from fedmpi.datasets.raw import Int, LabelKind
 from fedmpi.errors import BadInput
 from fedmpi.visible import visible
-
-ASK = "?"
-"""Stands between the path of a file and what is said of it: ``./mine.csv?label=toxic``."""
 
 FILES = (".csv", ".csv.gz", ".sdf", ".sdf.gz", ".pt")
 """Endings of the names of files; any other path is a folder's."""

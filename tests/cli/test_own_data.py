@@ -145,3 +145,13 @@ def test_a_wrong_client_of_a_folder_is_refused_and_leaves_nothing(fedmpi, tmp_pa
     (tmp_path / "suite.toml").write_text(SUITE)
     refused(run(fedmpi, "dataset=own/OWN", code=2), "OWN_client.txt: has 23 rows, but graph_labels has 24")
     assert not (tmp_path / "data").exists()
+
+
+def test_folders_are_joined_by_plus_with_a_client_each(fedmpi, tmp_path):
+    for name in ("ONE", "TWO"):
+        write_graphs(tmp_path, name, [n % 2 for n in range(24)])
+    assert 'partition = "per-dataset"' in fedmpi("data", "describe", "own/ONE+own/TWO", code=0).stdout
+    (tmp_path / "suite.toml").write_text(SUITE)
+    run(fedmpi, "dataset=./own/ONE+./own/TWO", "partition=per-dataset")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["clients"].tolist() == ["./own/ONE", "./own/TWO"]

@@ -9,7 +9,7 @@ from typing import ClassVar
 from fedmpi.datasets import names, tu, tu_folders
 from fedmpi.datasets.family import DATASET_NAME, Family
 from fedmpi.datasets.labels import Labels
-from fedmpi.datasets.own import ASK, FILES, OwnData, task_of
+from fedmpi.datasets.own import FILES, OwnData, task_of
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.tables import DIGESTS, GROUPS, KNOWN
 from fedmpi.errors import BadInput
@@ -55,7 +55,7 @@ class OwnFolders(OwnData):
 
     def takes(self, name: str) -> bool:
         """Return whether a name is a path, and not that of a file."""
-        return names.is_path(name) and not name.partition(ASK)[0].endswith(FILES)
+        return names.is_path(name) and not name.partition(names.ASK)[0].endswith(FILES)
 
     def sources(self, name: str) -> list[Path]:
         """Return the files of a folder."""
@@ -69,10 +69,6 @@ class OwnFolders(OwnData):
 
     def refuse_missing(self, name: str) -> None:
         """Say that there is no such folder."""
-        if names.JOIN in name:
-            raise BadInput(
-                f"no folder {name}; folders of your own cannot be joined by {names.JOIN}: name one"
-            )
         raise BadInput(f"no folder {name} and no group of that name{names.meant(name)}")
 
     def check(self, path: Path, name: str) -> None:
