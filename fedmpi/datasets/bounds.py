@@ -57,7 +57,8 @@ def undamaged(path: Path) -> Iterator[None]:
     except BadInput:
         raise
     except Exception as error:
-        raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
+        reason = " ".join(str(error).split())
+        raise BadInput(f"{path} is cut short or damaged: {reason}; get it anew") from error
 
 
 class Bounded(io.RawIOBase):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets import labels as own_labels
+from fedmpi.datasets import parquet
 from fedmpi.datasets.bounds import read_text
 from fedmpi.datasets.labels import Labels
 from fedmpi.datasets.own import clients_of, parts_of, said_of
@@ -26,6 +27,9 @@ _MOST_BYTES = 1 << 28
 
 SDF = (".sdf", ".sdf.gz")
 """Endings of the names of files with a block for each molecule."""
+
+PARQUET = ".parquet"
+"""Ending of the names of files that pyarrow reads."""
 
 _END = "\nM  END\n"
 """Of a block."""
@@ -96,9 +100,7 @@ def read_table(path: Path, columns: Columns) -> Table:
         It is damaged, a column is missing, a label is no number among numbers, a row has no client or an
         unknown part, or no row has a label.
     """
-    with read_text(path, _MOST_BYTES) as text:
-        header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
-    columns = _found(columns, header, path)
+    columns, header, cells = _content(path, columns)
     if not cells:
         raise BadInput(f"{path} has no rows")
     flaws = ["more cells than the header" if None in row else "" for row in cells]
@@ -117,6 +119,19 @@ def read_table(path: Path, columns: Columns) -> Table:
     return Table(
         tuple(row[columns.smiles] for row in rows), labels, tuple(flaws), clients, client_names, parts
     )
+
+
+def _content(path: Path, columns: Columns) -> tuple[Columns, list[str], list[Cells]]:
+    """Return the columns with every label by its name, the header, and the rows."""
+    if path.suffix == PARQUET:
+        header = parquet.columns_of(path)
+        columns = _found(columns, header, path)
+        read = {columns.smiles, *columns.label, columns.client, columns.split}
+        header = [name for name in header if name in read]
+        return columns, header, parquet.read_rows(path, header, _MOST_BYTES)
+    with read_text(path, _MOST_BYTES) as text:
+        header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
+    return _found(columns, header, path), header, cells
 
 
 def is_sdf(path: Path) -> bool:

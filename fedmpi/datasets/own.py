@@ -21,7 +21,7 @@ from fedmpi.datasets.raw import Int, LabelKind
 from fedmpi.errors import BadInput
 from fedmpi.visible import visible
 
-FILES = (".csv", ".csv.gz", ".sdf", ".sdf.gz", ".pt")
+FILES = (".csv", ".csv.gz", ".parquet", ".sdf", ".sdf.gz", ".pt")
 """Endings of the names of files; any other path is a folder's."""
 
 PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
