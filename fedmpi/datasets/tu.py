@@ -23,7 +23,7 @@ from fedmpi.datasets.archives import opened
 from fedmpi.datasets.labelled import labelled
 from fedmpi.datasets.labels import Labels
 from fedmpi.datasets.networks import csr_of, distinct
-from fedmpi.datasets.numbers import read_table
+from fedmpi.datasets.numbers import finite, read_table, refuse_other_length
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.tables import KNOWN
 from fedmpi.errors import BadInput
@@ -109,7 +109,7 @@ def read(
     )
     num_nodes = len(graph_of)
     node_labels, widths = _labels(table("node_labels", np.int64), num_nodes, where("node_labels"))
-    attributes = _attributes(table("node_attributes", np.float64), num_nodes, where("node_attributes"))
+    attributes = finite(table("node_attributes", np.float64), num_nodes, where("node_attributes"), _NODES)
     of_edges = _edge_features(table("edge_attributes", np.float64), table("edge_labels", np.int64), where)
     topology, of_edges = _topology(table("A", np.int64), graph_of, order, where("A"), of_edges)
     return labelled(
@@ -153,7 +153,7 @@ def _labels(table: Int, num_rows: int, where: str, other: str = _NODES) -> tuple
     """Return labels minus the minimum of their column, and the one-hot width of each column."""
     if table.size == 0:
         return None, ()
-    _same_length(table, num_rows, where, other)
+    refuse_other_length(table, num_rows, where, other)
     ends = zip(table.min(axis=0).tolist(), table.max(axis=0).tolist(), strict=True)
     widths = tuple(high - low + 1 for low, high in ends)
     if max(widths) > _MOST_LABELS:
@@ -161,31 +161,12 @@ def _labels(table: Int, num_rows: int, where: str, other: str = _NODES) -> tuple
     return table - table.min(axis=0), widths
 
 
-def _attributes(
-    table: npt.NDArray[np.float64], num_rows: int, where: str, other: str = _NODES
-) -> Float | None:
-    if table.size == 0:
-        return None
-    _same_length(table, num_rows, where, other)
-    with np.errstate(over="ignore"):
-        attributes = table.astype(np.float32)
-    if not np.isfinite(attributes).all():
-        row = int(np.flatnonzero(~np.isfinite(attributes).all(axis=1))[0])
-        raise BadInput(f"{where}: row {row + 1} is not finite in 32 bits")
-    return attributes
-
-
-def _same_length(table: npt.NDArray[Any], num_rows: int, where: str, other: str) -> None:
-    if len(table) != num_rows:
-        raise BadInput(f"{where}: has {len(table)} rows, but {other.format(num_rows)}")
-
-
 def _edge_features(
     attributes: npt.NDArray[np.float64], labels: Int, where: Callable[[str], str]
 ) -> Float | None:
     """Return the attributes of the edge rows, then one-hot columns of every column of their labels."""
     num_edges = len(attributes) or len(labels)
-    found = _attributes(attributes, num_edges, where("edge_attributes"))
+    found = finite(attributes, num_edges, where("edge_attributes"), "{} edges")
     places, widths = _labels(labels, num_edges, where("edge_labels"), "edge_attributes has {} rows")
     if places is None:
         return found

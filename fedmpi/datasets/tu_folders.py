@@ -36,7 +36,7 @@ def check_folder(folder: Path, stem: str) -> None:
 
 
 def folder_labels(folder: Path, stem: str, task: str = "") -> Labels:
-    """Return the labels of a folder's graphs, one or several in a row; see `fedmpi.datasets.labels.of_cells`.
+    """Return the labels of a folder's graphs, one or several in a row; see `fedmpi.datasets.labels`.
 
     Raises
     ------
@@ -45,13 +45,7 @@ def folder_labels(folder: Path, stem: str, task: str = "") -> Labels:
     """
     check_folder(folder, stem)
     path = folder / f"{stem}_graph_labels.txt"
-    lines = _lines(path)
-    width = next((line.count(",") + 1 for line in lines if line), 1)
-    rows = [line.split(",") if line else [""] * width for line in lines]
-    if any(len(row) != width for row in rows):
-        raise BadInput(f"{path}: its rows do not all have {width} label{'s' * (width > 1)}")
-    columns = ["label"] if width == 1 else [f"label{column + 1}" for column in range(width)]
-    return own_labels.of_cells(rows, columns, task, str(folder))
+    return own_labels.of_lines(bounds.read_lines(path, _MOST_ROWS_BYTES), task, path, str(folder))
 
 
 def folder_clients(folder: Path, stem: str, labels: Labels) -> dict[str, Any]:
@@ -71,15 +65,6 @@ def folder_clients(folder: Path, stem: str, labels: Labels) -> dict[str, Any]:
     return found
 
 
-def _lines(path: Path, num_graphs: int = 0) -> list[str]:
-    """Return the lines of a text, without empty ones at its end where there are more than graphs."""
-    with bounds.read_text(path, _MOST_ROWS_BYTES) as text:
-        lines = [line.strip() for line in text.read().removesuffix("\n").split("\n")]
-    while len(lines) > num_graphs and not lines[-1]:
-        lines.pop()
-    return lines
-
-
 def read_folder(folder: Path, stem: str, name: str, task: str = "") -> RawGraphs:
     """Read dataset `stem` from a folder of text files; see `fedmpi.datasets.tu.read` and `folder_labels`.
 
@@ -96,7 +81,7 @@ def read_folder(folder: Path, stem: str, name: str, task: str = "") -> RawGraphs
 def _per_graph(path: Path, labels: Labels) -> list[str]:
     """Return a line for each graph."""
     num_graphs = len(labels.values)
-    lines = _lines(path, num_graphs)
+    lines = bounds.read_lines(path, _MOST_ROWS_BYTES, num_graphs)
     if len(lines) != num_graphs:
         raise BadInput(f"{path}: has {len(lines)} rows, but graph_labels has {num_graphs}")
     return lines

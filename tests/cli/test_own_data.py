@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 from fedmpi.store.reader import load_run
 from tests.cli.own_graphs import write_graphs
 from tests.cli.refusals import refused
+from tests.datasets.ogb_folders import drawn, write
 from tests.started import sets
 from tests.test_layers import without_torch
 
@@ -155,3 +156,35 @@ def test_folders_are_joined_by_plus_with_a_client_each(fedmpi, tmp_path):
     run(fedmpi, "dataset=./own/ONE+./own/TWO", "partition=per-dataset")
     (path,) = (tmp_path / "runs").iterdir()
     assert load_run(path).partition["clients"].tolist() == ["./own/ONE", "./own/TWO"]
+
+
+def test_one_way_edges_and_a_single_class_are_said_by_fetch_and_by_a_run(fedmpi, tmp_path):
+    torch.save([path_of(4) for _ in range(24)], tmp_path / "mine.pt")
+    (tmp_path / "suite.toml").write_text(SUITE.replace('"given"', '"iid"').replace("mine.csv", "mine.pt"))
+    lines = (
+        "72 of 72 edges have no opposite: messages go one way",
+        "there is one class only, so there is nothing to tell apart",
+    )
+    fetched, ran = fedmpi("data", "fetch", "./mine.pt", "--data", "data", code=0).stdout, run(fedmpi).stdout
+    for line in lines:
+        assert line in fetched
+        assert f"./mine.pt: {line}" in ran
+    assert "one class only" not in fedmpi("data", "fetch", "MUTAG", "--data", "data", code=0).stdout
+
+
+def path_of(size):
+    """Return a path whose edges have one direction."""
+    return Data(
+        x=torch.ones(size, 2), edge_index=torch.stack([torch.arange(size - 1), torch.arange(1, size)]), y=0
+    )
+
+
+def test_a_folder_of_ogb_is_trained_on_with_its_split(fedmpi, tmp_path):
+    write(tmp_path / "ogbg_mine", drawn(40))
+    said = fedmpi("data", "describe", "./ogbg_mine?add_inverse_edge=True", code=0).stdout
+    assert "each pair in both directions; attributes: 2" in said
+    case = 'partition = { name = "iid", clients = 2, parts = "dataset" }'
+    (tmp_path / "suite.toml").write_text(SUITE.replace('partition = { name = "given", clients = 2 }', case))
+    run(fedmpi, "dataset=./ogbg_mine?add_inverse_edge=True", "model=mpnn")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["sizes"].sum(axis=0).tolist() == [34, 3, 3]
