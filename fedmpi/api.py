@@ -72,9 +72,9 @@ def run(
     data : list or dict of graphs, or one torch_geometric.data.Data, optional
         Dataset of all cases, in place of the suite's: graphs, or one graph whose nodes have labels. A graph
         is a `Data`, or one of networkx with the label ``graph["y"]`` and, if any, features ``x`` of each
-        node. A dict has a list for each client, or a dict of lists ``train``, ``val`` and ``test``; the
-        partition ``given`` keeps these clients, with ``parts = "dataset"`` their parts. It is saved in
-        `out`, under a name that its content decides.
+        node and ``edge_attr`` of each edge. A dict has a list for each client, or a dict of lists
+        ``train``, ``val`` and ``test``; the partition ``given`` keeps these clients, with
+        ``parts = "dataset"`` their parts. It is saved in `out`, under a name that its content decides.
     ranks : int
         MPI processes; with more than one `mpiexec` starts them. Results do not depend on it.
     out : str or Path

@@ -79,9 +79,13 @@ def test_graphs_of_networkx_are_those_of_torch_geometric(tmp_path):
     for graph in graphs:
         graph.graph["y"] = len(graph) % 2
         networkx.set_node_attributes(graph, [1.0, 1.0], "x")
+        networkx.set_edge_attributes(graph, [2.0, 3.0], "edge_attr")
     suite = {"name": "mine", "case": {"rounds": 1, "partition": {"name": "iid", "clients": 2}}}
     fedmpi.run(suite, data=graphs, out=tmp_path, quiet=True)
-    torch.save([ring(3 + n % 6) for n in range(30)], tmp_path / "same.pt")
+    same = [ring(3 + n % 6) for n in range(30)]
+    for each in same:
+        each.edge_attr = torch.tensor([[2.0, 3.0]]).repeat(each.num_edges, 1)
+    torch.save(same, tmp_path / "same.pt")
     (saved,) = tmp_path.glob("data-*.pt")
     assert digest(read_graphs(saved, "", "")) == digest(read_graphs(tmp_path / "same.pt", "", ""))
 

@@ -54,6 +54,8 @@ def fetch(names: Names, mirror: Mirror = None, data: Cache = None, plugin: Plugi
         source.check(member)
         source.prepare(member)
         say(f"{member}: prepared, digest {source.digest_of(member)[:16]}")
+        for line in source.remarks_of(member):
+            say(f"  {line}")
         if refused := source.refused_of(member):
             say(f"{member}: left out of its file ({len(refused)}):")
         for line in refused:

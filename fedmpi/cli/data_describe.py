@@ -13,12 +13,11 @@ from fedmpi.cli.options import Cache, Mirror, Plugin
 from fedmpi.cli.terminal import say, show
 from fedmpi.config.tables import toml_document
 from fedmpi.datasets.features import feature_width
-from fedmpi.datasets.networks import undirected
 from fedmpi.datasets.options import FEATURES
 from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.remarks import one_way, remarks
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import Topology
 from fedmpi.partition.splits import MIN_GRAPHS
 from fedmpi.tables.table import Table, listed
 from fedmpi.tasks.known import usual_task
@@ -75,9 +74,9 @@ def _facts(raw: RawGraphs) -> Iterator[tuple[str, str]]:
     topology, sizes = raw.topology, np.diff(raw.topology.graph_ptr)
     yield "graphs", f"{raw.num_graphs:,}"
     yield "nodes", f"{topology.num_nodes:,}; {sizes.min():,} to {sizes.max():,} in a graph"
-    alone = _one_way(topology)
-    ways = f"{alone:,} without their opposite: directed" if alone else "each pair in both directions"
-    yield "edges", f"{topology.num_edges:,}; {ways}"
+    ways = "directed" if one_way(topology) else "each pair in both directions"
+    having = f"; attributes: {raw.edge_width}" if raw.edge_width else ""
+    yield "edges", f"{topology.num_edges:,}; {ways}{having}"
     yield "features", ", ".join(f"{kind} ({width})" for kind, width in _features(raw))
     task = usual_task(raw.examples, raw.task)
     what = "classes" if raw.task == "classification" else "columns of labels"
@@ -88,15 +87,7 @@ def _facts(raw: RawGraphs) -> Iterator[tuple[str, str]]:
     if raw.parts is not None:
         counts = [int(np.sum(np.asarray(raw.parts) == part)) for part in (0, 1, 2, -1)]
         yield "parts", "{:,} training, {:,} validation, {:,} test, {:,} in none".format(*counts)
-    if raw.task == "classification" and raw.num_classes == 1:
-        yield "mind", "there is one class only, so there is nothing to tell apart"
-
-
-def _one_way(topology: Topology) -> int:
-    """Return how many edges have no edge in the other direction."""
-    receivers = np.repeat(np.arange(topology.num_nodes), np.diff(topology.row_ptr))
-    both = undirected(np.asarray(topology.columns), receivers, topology.graph_ptr)
-    return both.num_edges - int(np.sum(topology.columns != receivers))
+    yield from (("mind", line) for line in remarks(raw))
 
 
 def _features(raw: RawGraphs) -> Iterator[tuple[str, int]]:

@@ -80,7 +80,7 @@ class Preparing:
         """See `program.Preparing`."""
         graphs, width = self.graphs, self.graphs.features.shape[1]
         of_nodes = graphs.places is not None and graphs.places.ndim == 1
-        if graphs.num_graphs > 1 or graphs.edges is not None or not of_nodes:
+        if graphs.num_graphs > 1 or not of_nodes:
             raise Breach("adds nodes, which is for one graph whose nodes are examples")
         if self.added is not None:
             raise Breach("adds nodes a second time: add all at once")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.case.schema import Case
 from fedmpi.datasets.features import feature_table, resolve
 from fedmpi.datasets.networks import directed, undirected, with_relations
 from fedmpi.datasets.raw import RawGraphs
-from fedmpi.graphs.packed import GraphSet, Int, SparseRows, Topology, induced
+from fedmpi.graphs.packed import EdgeAttributes, GraphSet, Int, SparseRows, Topology, induced
 from fedmpi.models.counts import GraphCounts
 from fedmpi.partition.partition import ClientSplit
 from fedmpi.tasks.known import task_of
@@ -54,14 +53,13 @@ def entries(case: Case, raw: RawGraphs, nodes: Int) -> int | None:
     return None
 
 
-def _structure(
-    case: Case, raw: RawGraphs, split: ClientSplit
-) -> tuple[Topology, npt.NDArray[np.uint8] | None]:
-    """Return the edges that messages take, nodes as in ``split.nodes``, and their relations, if read."""
+def _structure(case: Case, raw: RawGraphs, split: ClientSplit) -> tuple[Topology, EdgeAttributes | None]:
+    """Return the edges that messages take, nodes as in ``split.nodes``, and their attributes or relations."""
     nodes = split.nodes
     assert nodes is not None
     if raw.examples == "node":
-        return induced(raw.topology, nodes)[0], None
+        topology, edges = induced(raw.topology, nodes)
+        return topology, None if raw.edge_attributes is None else np.asarray(raw.edge_attributes)[edges]
     first, second = _places(raw, nodes, split.train).T
     graph_ptr = np.array([0, len(nodes)])
     if case.model.relational:

@@ -57,7 +57,8 @@ def undamaged(path: Path) -> Iterator[None]:
     except BadInput:
         raise
     except Exception as error:
-        raise BadInput(f"{path} is cut short or damaged: {error}; get it anew") from error
+        reason = " ".join(str(error).split())
+        raise BadInput(f"{path} is cut short or damaged: {reason}; get it anew") from error
 
 
 class Bounded(io.RawIOBase):
@@ -87,11 +88,26 @@ class Bounded(io.RawIOBase):
 
 
 @contextmanager
-def read_text(path: Path, most: int) -> Iterator[TextIO]:
-    """Open text, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line."""
+def read_bytes(path: Path, most: int) -> Iterator[io.BufferedReader]:
+    """Open a file, plain or gzip, of at most so many bytes once unpacked; what is damaged is one line."""
     with undamaged(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        bounded = io.BufferedReader(Bounded(stream, most, str(path)))
-        yield io.TextIOWrapper(bounded, encoding="utf-8-sig", newline="")
+        yield io.BufferedReader(Bounded(stream, most, str(path)))
+
+
+@contextmanager
+def read_text(path: Path, most: int) -> Iterator[TextIO]:
+    """Open text likewise."""
+    with read_bytes(path, most) as stream:
+        yield io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+
+
+def read_lines(path: Path, most: int, at_least: int = 0) -> list[str]:
+    """Return the lines of text likewise; of empty ones at its end so many stay as there are to be lines."""
+    with read_text(path, most) as text:
+        lines = [line.strip() for line in text.read().removesuffix("\n").split("\n")]
+    while len(lines) > at_least and not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def too_large(where: str, most: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +32,8 @@ class Facts(BaseModel):
         `fedmpi.datasets.raw.digest` of the content.
     source : str
         Where its files came from.
+    remarks : tuple of str
+        See `fedmpi.datasets.remarks`; of data of one's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,6 +51,7 @@ class Facts(BaseModel):
     source: str
     attribute_width: int = Field(0, ge=0)
     client_names: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def _arrays(raw: RawGraphs) -> dict[str, npt.NDArray[Any]]:
@@ -89,7 +92,7 @@ def intact(folder: Path) -> bool:
     return facts_of(folder) is not None and sealed.intact(folder)
 
 
-def save(raw: RawGraphs, folder: Path, source: str) -> None:
+def save(raw: RawGraphs, folder: Path, source: str, remarks: Sequence[str] = ()) -> None:
     """Write a prepared dataset; see `fedmpi.datasets.sealed.write`.
 
     Raises
@@ -105,6 +108,7 @@ def save(raw: RawGraphs, folder: Path, source: str) -> None:
         directed_edges=raw.topology.num_edges,
         source=source,
         attribute_width=raw.attribute_width if sparse else 0,
+        remarks=tuple(remarks),
         **{name: getattr(raw, name) for name in _TOLD},
     )
     sealed.write(folder, _arrays(raw), facts.model_dump(exclude_defaults=True))

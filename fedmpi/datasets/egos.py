@@ -63,6 +63,7 @@ def ego_networks(raw: RawGraphs, options: EgoOptions) -> RawGraphs:
         graph_ptr, nodes = _pieces(raw.topology, centres, options)
     graph_of = np.repeat(np.arange(len(centres)), np.diff(graph_ptr))
     topology = Topology(graph_ptr, *_induced(raw.topology, graph_of, nodes))
+    edges = None if raw.edge_attributes is None else raw.edge_attributes[_originals(topology, nodes, raw)]
     at_centre = nodes == centres[graph_of]
     places = np.flatnonzero(at_centre if options.protocol == "honest" else labels[nodes] >= 0)
     return replace(
@@ -70,6 +71,7 @@ def ego_networks(raw: RawGraphs, options: EgoOptions) -> RawGraphs:
         topology=topology,
         labels=labels[nodes[places]],
         places=places,
+        edge_attributes=edges,
         node_rows=raw.rows_of(nodes),
         graph_classes=labels[nodes[at_centre]],
         parts=None,
@@ -176,3 +178,12 @@ def _induced(topology: Topology, graph_of: Int, nodes: Int) -> tuple[Int, Int]:
         lengths[mine] = np.bincount(row, minlength=len(degrees))
         columns.append(place[inside])
     return pointers(lengths), np.concatenate([np.zeros(0, np.int64), *columns])
+
+
+def _originals(topology: Topology, nodes: Int, raw: RawGraphs) -> Int:
+    """Return the place in the large graph of each edge of the ego-networks, whose nodes are given."""
+    count = raw.topology.num_nodes
+    receivers = np.repeat(np.arange(count), np.diff(raw.topology.row_ptr))
+    keys = receivers * count + np.asarray(raw.topology.columns)
+    found = np.repeat(nodes, np.diff(topology.row_ptr)) * count + nodes[topology.columns]
+    return np.searchsorted(keys, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -128,6 +128,10 @@ class Family:
             The file is damaged, larger than the dataset's can be, or not consistent.
         """
         raise NotImplementedError
+
+    def remarks(self, raw: RawGraphs) -> Sequence[str]:
+        """Return lines about a dataset that a run and `fedmpi data fetch` print."""
+        return ()
 
     @property
     def place(self) -> str:

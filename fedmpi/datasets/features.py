@@ -211,7 +211,7 @@ def _distinct(rows: Float) -> tuple[Float, Int]:
     return present, of_node.reshape(-1)
 
 
-def _edges(raw: RawGraphs, nodes: Int) -> npt.NDArray[np.uint8] | None:
+def _edges(raw: RawGraphs, nodes: Int) -> packed.EdgeAttributes | None:
     """Return the attributes of the edges that these nodes receive, where the dataset has any."""
     if raw.edge_attributes is None:
         return None

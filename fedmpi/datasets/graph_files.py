@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets import labels as own_labels
-from fedmpi.datasets.bounds import too_large
-from fedmpi.datasets.inert_torch import MOST_BYTES, Saved, Tensor, saved
+from fedmpi.datasets.graph_items import Item, structure
+from fedmpi.datasets.inert_torch import Saved, saved
 from fedmpi.datasets.labels import Labels, numbered
-from fedmpi.datasets.networks import csr_of, directed
+from fedmpi.datasets.networks import csr_of
 from fedmpi.datasets.own import PARTS
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import SparseRows, pointers
+from fedmpi.graphs.packed import Float, SparseRows
 from fedmpi.visible import visible
 
 Array = npt.NDArray[Any]
@@ -29,8 +29,9 @@ MASKS = ("train_mask", "val_mask", "test_mask")
 _DENSE = 0.1
 """Share of the features that are not 0, above which these are not kept sparse; of Cora's it is 0.013."""
 
-_OF_GRAPHS = ("x", "edge_index", "y", "num_nodes", "client", "split")
-_OF_NODES = ("x", "edge_index", "y", "num_nodes", "client", *MASKS)
+_STRUCTURE = ("x", "edge_index", "edge_attr", "num_nodes")
+_OF_GRAPHS = (*_STRUCTURE, "y", "client", "split")
+_OF_NODES = (*_STRUCTURE, "y", "client", *MASKS)
 
 
 def graph_labels(path: Path, task: str) -> Labels:
@@ -48,13 +49,14 @@ def node_labels(path: Path, task: str) -> Labels:
 def read_graphs(path: Path, task: str, name: str) -> RawGraphs:
     """Read a list of graphs.
 
-    Edges keep their directions; duplicates and self-loops are removed. A graph without a label is left out.
+    Edges keep their directions; self-loops are removed, and so are duplicates, whose attributes are added up.
+    A graph without a label is left out.
 
     Parameters
     ----------
     path : Path
-        A list of `Data` with ``edge_index``, ``y``, and ``x`` or ``num_nodes``; ``client`` and ``split`` are
-        read where they are there, other fields are not.
+        A list of `Data` with ``edge_index``, ``y``, and ``x`` or ``num_nodes``; ``edge_attr``, ``client`` and
+        ``split`` are read where they are there, other fields are not.
     task : str
         A key of `fedmpi.datasets.labels.KINDS`, or empty.
     name : str
@@ -70,18 +72,19 @@ def read_graphs(path: Path, task: str, name: str) -> RawGraphs:
         labels = _labels(items, task, path)
         kept = np.flatnonzero(labels.present)
         refused = [f"graph {number}: no label" for number in np.flatnonzero(~labels.present)]
-        features, senders, receivers, sizes = _structure([items[number] for number in kept], path)
+        features, topology, edges = structure([items[number] for number in kept], path)
         clients, client_names = _clients([item.text("client") for item in items], path)
         parts = _parts(items)
         return RawGraphs(
             name,
-            directed(senders, receivers, pointers(sizes)),
+            topology,
             None,
             (),
             features,
             labels.taken(kept),
             labels.names,
             labels.kind,
+            edge_attributes=edges,
             refused=(*refused, *_not_read(items, _OF_GRAPHS)),
             clients=None if clients is None else clients[kept],
             client_names=client_names,
@@ -95,9 +98,9 @@ def read_network(path: Path, task: str, name: str) -> RawGraphs:
     Parameters
     ----------
     path : Path
-        A `Data` with ``edge_index``, ``y`` of each node, and ``x`` or ``num_nodes``; ``train_mask``,
-        ``val_mask``, ``test_mask`` and ``client`` of each node are read where they are there, other fields
-        are not. A whole ``y`` below 0 is no label.
+        A `Data` with ``edge_index``, ``y`` of each node, and ``x`` or ``num_nodes``; ``edge_attr``,
+        ``train_mask``, ``val_mask``, ``test_mask`` and ``client`` of each node are read where they are there,
+        other fields are not. A whole ``y`` below 0 is no label.
     task, name : str
         See `read_graphs`.
 
@@ -109,7 +112,8 @@ def read_network(path: Path, task: str, name: str) -> RawGraphs:
     with saved(path) as file:
         item = _only(file, path)
         labels = _labels_of_nodes(item, task)
-        features, senders, receivers, (size,) = _structure([item], path)
+        features, topology, edges = structure([item], path)
+        size = topology.num_nodes
         if len(labels.values) != size:
             raise item.wrong(f"y has {len(labels.values)} rows for {size} nodes")
         places = np.flatnonzero(labels.present)
@@ -119,13 +123,14 @@ def read_network(path: Path, task: str, name: str) -> RawGraphs:
         numbers, client_names = _clients(texts, path)
         raw = RawGraphs(
             name,
-            directed(senders, receivers, pointers([size])),
+            topology,
             None,
             (),
             None,
             labels.taken(places),
             labels.names,
             labels.kind,
+            edge_attributes=edges,
         )
         return replace(
             raw,
@@ -138,59 +143,15 @@ def read_network(path: Path, task: str, name: str) -> RawGraphs:
         )
 
 
-@dataclass(frozen=True)
-class _Item:
-    """A graph of a file.
-
-    Attributes
-    ----------
-    fields : mapping
-    file : Saved
-    where : str
-        For messages.
-    """
-
-    fields: Mapping[str, Any]
-    file: Saved
-    where: str
-
-    def wrong(self, text: str) -> BadInput:
-        """Return what to raise of this graph."""
-        return BadInput(f"{self.where}: {text}")
-
-    def array(self, key: str) -> Array | None:
-        """Return a field of numbers, None where it is not there."""
-        value = self.fields.get(key)
-        if isinstance(value, Tensor):
-            return self.file.array(value)
-        if value is None or isinstance(value, bool | int | float):
-            return None if value is None else np.asarray(value, np.float64)
-        raise self.wrong(f"{key} must be numbers")
-
-    def text(self, key: str) -> str:
-        """Return a field of text or of one whole number, empty where it is not there."""
-        value = self.fields.get(key)
-        if isinstance(value, str):
-            return value.strip()
-        return "" if value is None else self.texts(key, 1)[0]
-
-    def texts(self, key: str, size: int) -> list[str]:
-        """Return a field of so many whole numbers as text."""
-        array = self.array(key)
-        if array is None or array.size != size or not np.isfinite(array).all() or np.any(array % 1):
-            raise self.wrong(f"{key} must be {size} whole number{'s' * (size > 1)}")
-        return [str(int(value)) for value in array.reshape(-1)]
+def _items(file: Saved, path: Path) -> list[Item]:
+    return [Item(graph.fields, file, f"{path}: graph {place}") for place, graph in enumerate(file.graphs)]
 
 
-def _items(file: Saved, path: Path) -> list[_Item]:
-    return [_Item(graph.fields, file, f"{path}: graph {place}") for place, graph in enumerate(file.graphs)]
+def _only(file: Saved, path: Path) -> Item:
+    return Item(file.graphs[0].fields, file, str(path))
 
 
-def _only(file: Saved, path: Path) -> _Item:
-    return _Item(file.graphs[0].fields, file, str(path))
-
-
-def _labels(items: Sequence[_Item], task: str, path: Path) -> Labels:
+def _labels(items: Sequence[Item], task: str, path: Path) -> Labels:
     """Return the labels of graphs."""
     rows = [_row(item) for item in items]
     widths = sorted({len(row) for row in rows if row is not None})
@@ -202,7 +163,7 @@ def _labels(items: Sequence[_Item], task: str, path: Path) -> Labels:
     return own_labels.of_numbers(values, _columns(widths[0]), task, str(path))
 
 
-def _row(item: _Item) -> Array | None:
+def _row(item: Item) -> Array | None:
     """Return the labels of a graph: one number, or a row of them."""
     array = item.array("y")
     if array is None:
@@ -212,7 +173,7 @@ def _row(item: _Item) -> Array | None:
     return array.astype(np.float64).reshape(-1)
 
 
-def _labels_of_nodes(item: _Item, task: str) -> Labels:
+def _labels_of_nodes(item: Item, task: str) -> Labels:
     array = item.array("y")
     if array is None or not 1 <= array.ndim <= 2 or not array.size:
         raise item.wrong("y must have a label for each node, as this is no list of graphs")
@@ -229,77 +190,13 @@ def _columns(width: int) -> list[str]:
     return ["y"] if width == 1 else [f"y{column}" for column in range(width)]
 
 
-def _structure(
-    items: Sequence[_Item], path: Path
-) -> tuple[npt.NDArray[np.float32] | None, Int, Int, list[int]]:
-    """Return features of all nodes, ends of all edges, and nodes of each graph."""
-    features, edges, sizes, taken = [], [], [], 0
-    for item in items:
-        x, ends = _features(item), _edges(item)
-        size = _num_nodes(item, x, ends)
-        if ends.size and not 0 <= ends.min() <= ends.max() < size:
-            raise item.wrong(f"edge_index has nodes {ends.min()} to {ends.max()}, but there are {size} nodes")
-        taken += ends.nbytes + (0 if x is None else 4 * x.size)
-        if taken > MOST_BYTES:
-            raise BadInput(too_large(str(path), MOST_BYTES))
-        features.append(x)
-        edges.append(ends)
-        sizes.append(size)
-    offsets = pointers(sizes)[:-1]
-    senders, receivers = np.concatenate(
-        [ends + start for ends, start in zip(edges, offsets, strict=True)], axis=1, dtype=np.int64
-    )
-    return _stacked(features, items), senders, receivers, sizes
-
-
-def _stacked(features: Sequence[Array | None], items: Sequence[_Item]) -> npt.NDArray[np.float32] | None:
-    """Return the features of all nodes; all graphs have equally many, or none."""
-    widths = [None if x is None else x.shape[1] for x in features]
-    for item, width in zip(items, widths, strict=True):
-        if width != widths[0]:
-            raise item.wrong(f"x has {width or 'no'} columns, the first graph's {widths[0] or 'no'}")
-    if not widths[0]:
-        return None
-    return np.concatenate([x for x in features if x is not None], axis=0, dtype=np.float32, casting="unsafe")
-
-
-def _sparse(features: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32] | SparseRows | None:
+def _sparse(features: Float | None) -> Float | SparseRows | None:
     """Return features, without the zeros where hardly anything else is there, as of words."""
     if features is None or np.count_nonzero(features) > _DENSE * features.size:
         return features
     rows, columns = np.nonzero(features)
     keys = rows * features.shape[1] + columns
     return SparseRows(*csr_of(keys, *features.shape), features[rows, columns], features.shape[1])
-
-
-def _features(item: _Item) -> Array | None:
-    x = item.array("x")
-    if x is None:
-        return None
-    if x.ndim != 2:
-        raise item.wrong(f"x must have a row of features for each node, not the shape {list(x.shape)}")
-    with np.errstate(over="ignore"):
-        if not np.isfinite(x.astype(np.float32)).all():
-            raise item.wrong("x is not finite in 32 bits")
-    return x
-
-
-def _edges(item: _Item) -> Array:
-    ends = item.array("edge_index")
-    if ends is None or ends.ndim != 2 or len(ends) != 2 or ends.dtype.kind not in "iu":
-        raise item.wrong("edge_index must be whole numbers [2, E]")
-    return ends
-
-
-def _num_nodes(item: _Item, x: Array | None, ends: Array) -> int:
-    """Return the number of nodes: rows of x, else what ``num_nodes`` says, else those that have edges."""
-    said = item.fields.get("num_nodes")
-    size = said if said is not None else len(x) if x is not None else int(ends.max(initial=-1)) + 1
-    if type(size) is not int or not 0 < size <= MOST_BYTES:
-        raise item.wrong("has no nodes: x, or num_nodes, must say how many")
-    if x is not None and len(x) != size:
-        raise item.wrong(f"x has {len(x)} rows for {size} nodes")
-    return size
 
 
 def _clients(texts: Sequence[str], path: Path) -> tuple[Int | None, tuple[str, ...]]:
@@ -312,7 +209,7 @@ def _clients(texts: Sequence[str], path: Path) -> tuple[Int | None, tuple[str, .
     return numbers, names
 
 
-def _parts(items: Sequence[_Item]) -> npt.NDArray[np.int8] | None:
+def _parts(items: Sequence[Item]) -> npt.NDArray[np.int8] | None:
     """Return the part of each graph."""
     texts = [item.text("split").lower() for item in items]
     for item, text in zip(items, texts, strict=True):
@@ -321,7 +218,7 @@ def _parts(items: Sequence[_Item]) -> npt.NDArray[np.int8] | None:
     return np.array([PARTS[text] for text in texts], np.int8) if any(texts) else None
 
 
-def _parts_of_nodes(item: _Item, size: int) -> npt.NDArray[np.int8] | None:
+def _parts_of_nodes(item: Item, size: int) -> npt.NDArray[np.int8] | None:
     """Return the part of each node, as the masks say."""
     parts = np.full(size, -1, np.int8)
     for part, key in enumerate(MASKS):
@@ -336,7 +233,7 @@ def _parts_of_nodes(item: _Item, size: int) -> npt.NDArray[np.int8] | None:
     return parts if np.any(parts >= 0) else None
 
 
-def _not_read(items: Sequence[_Item], known: Sequence[str]) -> tuple[str, ...]:
+def _not_read(items: Sequence[Item], known: Sequence[str]) -> tuple[str, ...]:
     """Return the fields that are left out."""
     found = {name for item in items for name, value in item.fields.items() if value is not None}
     return tuple(f"field {visible(name)}: not read" for name in sorted(found - {*known}))

@@ -145,6 +145,22 @@ def of_cells(rows: Sequence[Sequence[str]], columns: Sequence[str], asked: str, 
     return of_texts([text for (text,) in texts], asked, where)
 
 
+def of_lines(lines: Sequence[str], asked: str, path: Path, where: str) -> Labels:
+    """Return the labels of a text: one in each line, or several between commas.
+
+    Raises
+    ------
+    BadInput
+        As `of_cells`; or lines, which are those of the path, have several lengths.
+    """
+    width = next((line.count(",") + 1 for line in lines if line), 1)
+    rows = [line.split(",") if line else [""] * width for line in lines]
+    if any(len(row) != width for row in rows):
+        raise BadInput(f"{path}: its rows do not all have {width} label{'s' * (width > 1)}")
+    columns = ["label"] if width == 1 else [f"label{column + 1}" for column in range(width)]
+    return of_cells(rows, columns, asked, where)
+
+
 def _label(cell: str) -> str:
     """Return what a cell says, nothing where it says that it is a gap."""
     text = cell.strip()

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedmpi.datasets import labels as own_labels
+from fedmpi.datasets import parquet
 from fedmpi.datasets.bounds import read_text
 from fedmpi.datasets.labels import Labels
 from fedmpi.datasets.own import clients_of, parts_of, said_of
@@ -26,6 +27,11 @@ _MOST_BYTES = 1 << 28
 
 SDF = (".sdf", ".sdf.gz")
 """Endings of the names of files with a block for each molecule."""
+
+PARQUET = ".parquet"
+"""Ending of the names of files that pyarrow reads."""
+
+_UNWEIGHTED = "column weight: not read: all examples count alike"
 
 _END = "\nM  END\n"
 """Of a block."""
@@ -70,6 +76,8 @@ class Table:
     client_names : tuple of str
     parts : int8 [n] or None
         See `RawGraphs.parts`.
+    notes : tuple of str
+        What else there is and is not read.
     """
 
     smiles: tuple[str, ...]
@@ -78,6 +86,7 @@ class Table:
     clients: Int | None
     client_names: tuple[str, ...]
     parts: npt.NDArray[np.int8] | None
+    notes: tuple[str, ...]
 
 
 def columns_of(name: str) -> Columns:
@@ -96,13 +105,12 @@ def read_table(path: Path, columns: Columns) -> Table:
         It is damaged, a column is missing, a label is no number among numbers, a row has no client or an
         unknown part, or no row has a label.
     """
-    with read_text(path, _MOST_BYTES) as text:
-        header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
-    columns = _found(columns, header, path)
+    columns, header, cells = _content(path, columns)
     if not cells:
         raise BadInput(f"{path} has no rows")
     flaws = ["more cells than the header" if None in row else "" for row in cells]
-    rows = [{name: row.get(name) or "" for name in header} for row in cells]
+    used = {columns.smiles, *columns.label, columns.client, columns.split} & {*header}
+    rows = [{name: row.get(name) or "" for name in used} for row in cells]
     cells_of_labels = [[row[name] for name in columns.label] for row in rows]
     labels = own_labels.of_cells(cells_of_labels, columns.label, columns.task, str(path))
     flaws = [flaw or ("" if there else "no label") for flaw, there in zip(flaws, labels.present, strict=True)]
@@ -114,9 +122,21 @@ def read_table(path: Path, columns: Columns) -> Table:
         clients, client_names = clients_of(texts, f"{path}, column '{columns.client}'")
     if columns.split in header:
         parts = parts_of([row[columns.split] for row in rows], f"{path}, column '{columns.split}'")
-    return Table(
-        tuple(row[columns.smiles] for row in rows), labels, tuple(flaws), clients, client_names, parts
-    )
+    smiles = tuple(row[columns.smiles] for row in rows)
+    notes = (_UNWEIGHTED,) * ("weight" in {*header} - used)
+    return Table(smiles, labels, tuple(flaws), clients, client_names, parts, notes)
+
+
+def _content(path: Path, columns: Columns) -> tuple[Columns, list[str], list[Cells]]:
+    """Return the columns with every label by its name, the header, and the rows."""
+    if path.suffix == PARQUET:
+        header = parquet.columns_of(path)
+        columns = _found(columns, header, path)
+        used = {columns.smiles, *columns.label, columns.client, columns.split} & {*header}
+        return columns, header, parquet.read_rows(path, sorted(used), _MOST_BYTES)
+    with read_text(path, _MOST_BYTES) as text:
+        header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
+    return _found(columns, header, path), header, cells
 
 
 def is_sdf(path: Path) -> bool:
@@ -180,7 +200,7 @@ def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
     raw = packed(name, molecules, table.labels.taken(rows), table.labels.names, table.labels.kind)
     return replace(
         raw,
-        refused=tuple(refused),
+        refused=(*refused, *table.notes),
         clients=None if table.clients is None else table.clients[rows],
         client_names=table.client_names,
         parts=None if table.parts is None else table.parts[rows],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 
 from fedmpi.config.documents import short
 from fedmpi.datasets.family import FAMILIES, Family
@@ -12,6 +13,12 @@ from fedmpi.kinds import looked_up
 
 JOIN = "+"
 """Joins datasets: ``PROTEINS+DD`` stands for the two in this order."""
+
+_BEFORE_PATH = re.compile(rf"{re.escape(JOIN)}(?=\.{{0,2}}/|~)")
+"""A `JOIN` that surely joins: what follows begins as a path does."""
+
+ASK = "?"
+"""Stands between the path of a file and what is said of it: ``./mine.csv?label=toxic``."""
 
 
 def families() -> tuple[Family, ...]:
@@ -67,12 +74,26 @@ def members(name: str) -> tuple[str, ...]:
     for family in families():
         if name in family.groups:
             return family.groups[name]
-    parts = name.split(JOIN) if JOIN in name and not is_path(name) else [name]
+    parts = _joined(name)
     if len(set(parts)) < len(parts):
         raise BadInput(f"'{name}' names a dataset twice: name each once")
     for part in parts:
         family_of(part)
     return tuple(parts)
+
+
+def _joined(name: str) -> list[str]:
+    """Return the names that `JOIN` joins; it may also be in a path, or in what is said of a file."""
+    if JOIN in name.partition(ASK)[0] and _is_there(name.partition(ASK)[0]):
+        return [name]
+    parts: list[str] = []
+    for piece in _BEFORE_PATH.split(name):
+        parts += [piece] if ASK in piece or _is_there(piece) else piece.split(JOIN)
+    return parts if all(parts) or not is_path(name) else [name]
+
+
+def _is_there(path: str) -> bool:
+    return is_path(path) and os.path.exists(os.path.expanduser(path))
 
 
 def files_behind(name: str) -> tuple[str, ...]:

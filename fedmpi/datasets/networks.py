@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.tables import DatasetFacts
 from fedmpi.errors import BadInput
-from fedmpi.graphs.packed import SparseRows, Topology, pointers
+from fedmpi.graphs.packed import Float, SparseRows, Topology, pointers
 
 
 def csr_of(keys: Int, rows: int, width: int) -> tuple[Int, Int]:
@@ -38,7 +38,14 @@ def undirected(first: Int, second: Int, graph_ptr: Int) -> Topology:
 
 
 def directed(senders: Int, receivers: Int, graph_ptr: Int) -> Topology:
-    """Return the simple directed graphs of some edges: no self-loops, no duplicates.
+    """Return the simple directed graphs of some edges: no self-loops, no duplicates; see `attributed`."""
+    return attributed(senders, receivers, graph_ptr, None)[0]
+
+
+def attributed(
+    senders: Int, receivers: Int, graph_ptr: Int, attributes: Float | None
+) -> tuple[Topology, Float | None]:
+    """Return the simple directed graphs of some edges, and the edges' attributes; see `distinct`.
 
     Parameters
     ----------
@@ -46,11 +53,39 @@ def directed(senders: Int, receivers: Int, graph_ptr: Int) -> Topology:
         Of the same graph.
     graph_ptr : int64 [G + 1]
         See `Topology`.
+    attributes : float32 [m, B] or None
     """
     num_nodes = int(graph_ptr[-1])
-    apart = senders != receivers
-    keys = np.unique(receivers[apart] * num_nodes + senders[apart])
-    return Topology(graph_ptr, *csr_of(keys, num_nodes, num_nodes))
+    keys = np.where(senders == receivers, -1, receivers * num_nodes + senders)
+    keys, attributes = distinct(keys, attributes)
+    return Topology(graph_ptr, *csr_of(keys, num_nodes, num_nodes)), attributes
+
+
+def distinct(keys: Int, attributes: Float | None) -> tuple[Int, Float | None]:
+    """Return the ascending keys of simple graphs, and the attributes of each.
+
+    Those of duplicates are added up, as `torch_geometric.utils.coalesce` does.
+
+    Parameters
+    ----------
+    keys : int64 [m]
+        ``receiver * N + sender`` of each edge, -1 for self-loops, which are left out. Sorted in place.
+    attributes : float32 [m, B] or None
+    """
+    order = None if attributes is None else np.argsort(keys, kind="stable")
+    keys.sort()
+    loops = int(np.searchsorted(keys, 0))
+    keys = keys[loops:]
+    if len(keys):
+        first = np.concatenate([[True], keys[1:] != keys[:-1]])
+        keys = keys[first]
+    if attributes is None or order is None:
+        return keys, None
+    attributes = attributes[order[loops:]]
+    if len(keys) < len(attributes):
+        with np.errstate(over="ignore"):  # whoever read them looks at the sums
+            attributes = np.add.reduceat(attributes, np.flatnonzero(first), axis=0)
+    return keys, attributes
 
 
 def with_relations(senders: Int, receivers: Int, relations: Int, graph_ptr: Int) -> tuple[Topology, Int]:

@@ -83,3 +83,28 @@ def read_table(stream: IO[bytes], dtype: type[np.generic], where: str) -> npt.ND
     if commas != rows * (columns - 1) or len(values) != rows * columns or rows > lines:
         raise BadInput(f"{where}: its rows do not all have {columns} numbers")
     return values.reshape(rows, columns)
+
+
+def finite(table: npt.NDArray[Any], num_rows: int, where: str, other: str) -> npt.NDArray[np.float32] | None:
+    """Return a table of attributes, None for an empty file.
+
+    Raises
+    ------
+    BadInput
+        It has not so many rows, which `refuse_other_length` says, or one is not finite in 32 bits.
+    """
+    if table.size == 0:
+        return None
+    refuse_other_length(table, num_rows, where, other)
+    with np.errstate(over="ignore"):
+        attributes = table.astype(np.float32)
+    if not np.isfinite(attributes).all():
+        row = int(np.flatnonzero(~np.isfinite(attributes).all(axis=1))[0])
+        raise BadInput(f"{where}: row {row + 1} is not finite in 32 bits")
+    return attributes
+
+
+def refuse_other_length(table: npt.NDArray[Any], num_rows: int, where: str, other: str) -> None:
+    """Raise BadInput unless a table has so many rows; ``other`` names in ``{}`` what has these."""
+    if len(table) != num_rows:
+        raise BadInput(f"{where}: has {len(table)} rows, but {other.format(num_rows)}")

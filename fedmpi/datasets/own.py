@@ -16,14 +16,13 @@ from fedmpi.config.documents import short
 from fedmpi.datasets import names
 from fedmpi.datasets.family import FAMILIES, Family
 from fedmpi.datasets.labels import KINDS, Labels, numbered
-from fedmpi.datasets.raw import Int, LabelKind
+from fedmpi.datasets.names import ASK
+from fedmpi.datasets.raw import Int, LabelKind, RawGraphs
+from fedmpi.datasets.remarks import remarks
 from fedmpi.errors import BadInput
 from fedmpi.visible import visible
 
-ASK = "?"
-"""Stands between the path of a file and what is said of it: ``./mine.csv?label=toxic``."""
-
-FILES = (".csv", ".csv.gz", ".sdf", ".sdf.gz", ".pt")
+FILES = (".csv", ".csv.gz", ".parquet", ".sdf", ".sdf.gz", ".pt")
 """Endings of the names of files; any other path is a folder's."""
 
 PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
@@ -82,6 +81,10 @@ class OwnData(Family):
             self.refuse_missing(name)
         found = [source.stat() for source in self.sources(name) if source.is_file()]
         return tuple((status.st_size, status.st_mtime_ns) for status in found)
+
+    def remarks(self, raw: RawGraphs) -> Sequence[str]:
+        """Return what is worth a look; see `fedmpi.datasets.remarks`."""
+        return list(remarks(raw))
 
     def prepared_in(self, name: str) -> str:
         """Return a folder for this state of the files: edited ones ask for a new preparation."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.packed import SparseRows, Topology, examples_in
+from fedmpi.graphs.packed import EdgeAttributes, SparseRows, Topology, examples_in
 
 Int = npt.NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class RawGraphs:
         Task of the labels.
     attribute_names : tuple of str
         Of the columns of `node_attributes`, where they have any.
-    edge_attributes : uint8 [E, B] or None
+    edge_attributes : uint8 or float32 [E, B], or None
         Of the edges, in the order of `topology.columns`.
     scaffolds : int64 [G] or None
         Number of each molecule's scaffold.
@@ -77,7 +77,7 @@ class RawGraphs:
     class_names: tuple[str, ...]
     task: LabelKind = "classification"
     attribute_names: tuple[str, ...] = ()
-    edge_attributes: npt.NDArray[np.uint8] | None = None
+    edge_attributes: EdgeAttributes | None = None
     scaffolds: Int | None = None
     refused: tuple[str, ...] = ()
     places: Int | None = None
@@ -144,7 +144,7 @@ def digest(raw: RawGraphs) -> str:
         ("label_widths", raw.label_widths, "<i8"),
         *_attribute_parts(raw.node_attributes),
         ("labels", raw.labels, "<i8" if raw.task == "classification" else "<f8"),
-        ("edge_attributes", raw.edge_attributes, "|u1"),
+        ("edge_attributes", raw.edge_attributes, _type_of_edges(raw.edge_attributes)),
         ("scaffolds", raw.scaffolds, "<i8"),
         ("places", raw.places, "<i8"),
         ("node_rows", raw.node_rows, "<i8"),
@@ -161,6 +161,11 @@ def digest(raw: RawGraphs) -> str:
         state.update(f"{tag} {array.shape}\n".encode())
         state.update(array.data)
     return state.hexdigest()
+
+
+def _type_of_edges(attributes: EdgeAttributes | None) -> str:
+    """Return in which type attributes of edges are digested: each in its own."""
+    return "|u1" if attributes is None or attributes.dtype == np.uint8 else "<f4"
 
 
 def _attribute_parts(

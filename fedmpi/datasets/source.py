@@ -113,7 +113,7 @@ class DataSource:
                 _LOG.warning("%s is damaged or of an older fedmpi: prepared anew", self._place(member))
             raw, origin = self._read(member)
             _refuse_other_digest(raw)
-            cache.save(raw, self._place(member), origin)
+            cache.save(raw, self._place(member), origin, family_of(member).remarks(raw))
 
     def _read(self, name: str) -> tuple[RawGraphs, str]:
         """Return a dataset that is not prepared, and where it came from."""
@@ -149,6 +149,11 @@ class DataSource:
         """Return the rows of one prepared dataset's files that were left out; see `RawGraphs.refused`."""
         facts = cache.facts_of(self._place(name))
         return () if facts is None else facts.refused
+
+    def remarks_of(self, name: str) -> tuple[str, ...]:
+        """Return what was worth a look when one dataset was prepared; see `Family.remarks`."""
+        facts = cache.facts_of(self._place(name))
+        return () if facts is None else facts.remarks
 
     def digest_of(self, name: str) -> str:
         """Return the digest noted when one dataset was prepared."""

@@ -68,7 +68,9 @@ class Batch:
         labels = torch.from_numpy(np.ascontiguousarray(graphs.labels))
         if labels.is_floating_point():
             labels = labels.float()
-        edges = None if graphs.edges is None else torch.from_numpy(graphs.edges).float().to(device)
+        edges = None
+        if graphs.edges is not None:
+            edges = torch.from_numpy(graphs.edges).to(torch.float32, copy=True).to(device)
         structure = (
             None if graphs.structure is None else torch.from_numpy(graphs.structure).clone().to(device)
         )

@@ -69,6 +69,8 @@ class Generated:
 def mended(graphs: packed.GraphSet, generated: Generated) -> packed.GraphSet:
     """Return one graph with generated nodes behind its own; examples are what they were.
 
+    Attributes of their edges, where edges have any, are 0.
+
     Parameters
     ----------
     graphs : GraphSet
@@ -84,7 +86,11 @@ def mended(graphs: packed.GraphSet, generated: Generated) -> packed.GraphSet:
     numbers = len(table) + np.arange(len(new))
     topology = with_leaves(graphs.topology, generated.neighbours)
     node_row = np.concatenate([graphs.node_row, numbers])
-    return replace(graphs, topology=topology, feature_rows=rows, node_row=node_row)
+    edges = graphs.edges
+    if edges is not None:
+        inserted = np.insert(edges, graphs.topology.row_ptr[generated.neighbours + 1], 0, axis=0)
+        edges = np.concatenate([inserted, np.zeros_like(edges, shape=(len(new), edges.shape[1]))])
+    return replace(graphs, topology=topology, feature_rows=rows, node_row=node_row, edges=edges)
 
 
 def with_leaves(topology: packed.Topology, neighbours: packed.Int) -> packed.Topology:

@@ -11,6 +11,9 @@ import numpy.typing as npt
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float32]
 
+EdgeAttributes = npt.NDArray[np.uint8 | np.float32]
+"""A row for each edge; bonds of molecules have a byte in each column, others a float32."""
+
 
 def gather_ranges(starts: Int, lengths: Int) -> Int:
     """Return the concatenation of ``range(starts[i], starts[i] + lengths[i])``, vectorised."""
@@ -175,7 +178,7 @@ class GraphSet:
         Row of each node.
     labels : int64 [n], or float64 [n, T]
         Labels of the examples, 0-based; or those of T tasks, NaN where one is missing.
-    edges : uint8 [E, B] or None
+    edges : uint8 or float32 [E, B], or None
         Attributes of the edges, in the order of `Topology.columns`.
     structure : float32 [N, S] or None
         Structure encodings of the nodes.
@@ -187,7 +190,7 @@ class GraphSet:
     feature_rows: Rows
     node_row: Int
     labels: npt.NDArray[Any]
-    edges: npt.NDArray[np.uint8] | None = None
+    edges: EdgeAttributes | None = None
     structure: npt.NDArray[np.float32] | None = None
     places: Int | None = None
 

@@ -158,6 +158,7 @@ def notices_of(
     for member in source.members(case.dataset.name):
         if refused := source.refused_of(member):
             yield f"{member}: left out of its file: {len(refused)}; partition/refused names them"
+        yield from (f"{member}: {text}" for text in source.remarks_of(member))
     if notice:
         yield notice
 

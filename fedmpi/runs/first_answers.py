@@ -241,7 +241,8 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
                 raise BadInput(
                     f"algorithm {hooks.name}: hook shares lets {tensor} leave, which is "
                     f"{_size(first, tensor)} for client {names[0]} and {_size(other, tensor)} for client "
-                    f"{name}: what is shared must not depend on a client's features and classes"
+                    f"{name}: what is shared must not depend on a client's features, of nodes or edges, and "
+                    "classes"
                 )
     return first
 

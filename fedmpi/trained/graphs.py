@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from fedmpi.client.passes import in_parts
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all, options_class
-from fedmpi.datasets.networks import directed
+from fedmpi.datasets.networks import attributed
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
@@ -93,15 +93,13 @@ def own(graphs: Any, about: About) -> RawGraphs:
     senders, receivers = np.concatenate(
         [part.edges + start for part, start in zip(parts, first[:-1], strict=True)], axis=1
     )
-    topology = directed(senders, receivers, first)
+    attributes = np.concatenate([part.attributes for part in parts]) if about.edge_features else None
+    topology, attributes = attributed(senders, receivers, first, attributes)
     places = None
     if about.examples == "node":
         places = np.arange(topology.num_nodes)
     elif about.examples == "edge":
         places = np.concatenate([part.pairs.T + start for part, start in zip(parts, first[:-1], strict=True)])
-    attributes = None
-    if about.edge_features:
-        attributes = np.concatenate([part.attributes for part in parts])[_kept(senders, receivers, first)]
     return RawGraphs(
         name=_OWN,
         topology=topology,
@@ -113,13 +111,6 @@ def own(graphs: Any, about: About) -> RawGraphs:
         edge_attributes=attributes,
         places=places,
     )
-
-
-def _kept(senders: npt.NDArray[Any], receivers: npt.NDArray[Any], graph_ptr: npt.NDArray[Any]) -> Any:
-    """Return the places of the edges that `directed` keeps, in its order; of equal edges the first."""
-    apart = np.flatnonzero(senders != receivers)
-    _, places = np.unique(receivers[apart] * int(graph_ptr[-1]) + senders[apart], return_index=True)
-    return apart[places]
 
 
 def _each(graphs: Any) -> Iterator[Data]:

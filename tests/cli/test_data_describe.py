@@ -27,7 +27,8 @@ def test_graphs_features_and_classes_are_counted(fedmpi, tmp_path):
     expected = """
         graphs 12
         nodes 42; 3 to 4 in a graph
-        edges 30; 30 without their opposite: directed
+        edges 30; directed
+        mind 30 of 30 edges have no opposite: messages go one way
         features original (3), attributes (3), degree (2), constant (1)
         task graph-classification of 12 graphs; classes: 3
         clients 2, of 6 to 6 graphs

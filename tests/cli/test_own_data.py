@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 from fedmpi.store.reader import load_run
 from tests.cli.own_graphs import write_graphs
 from tests.cli.refusals import refused
+from tests.datasets.ogb_folders import drawn, write
 from tests.started import sets
 from tests.test_layers import without_torch
 
@@ -92,6 +93,25 @@ def test_a_folder_of_graphs_is_trained_on_with_its_clients_and_parts(fedmpi, tmp
     assert load_run(path).partition["sizes"].tolist() == [[3, 3, 3], [3, 3, 3]]
 
 
+def with_bonds(place):
+    """Write a folder of 24 graphs whose edges alone tell the classes apart."""
+    folder = write_graphs(place, "OWN", [n % 2 for n in range(24)])
+    (folder / "OWN_edge_labels.txt").write_text("".join(f"{n % 2}\n" * 2 for n in range(24)))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "model", [{"name": "mpnn"}, {"name": "torch-geometric", "layer": "GINEConv"}], ids=str
+)
+def test_models_read_attributes_of_edges(fedmpi, tmp_path, model):
+    with_bonds(tmp_path)
+    (tmp_path / "suite.toml").write_text(SUITE.replace("given", "iid").replace("rounds = 2", "rounds = 40"))
+    assert "attributes: 2" in fedmpi("data", "describe", "own/OWN", code=0).stdout
+    run(fedmpi, "dataset=own/OWN", *(f"model.{key}={value}" for key, value in model.items()))
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).results["test_correct"][-1].all()
+
+
 def test_a_task_may_be_said_of_a_folder(fedmpi, tmp_path):
     write_graphs(tmp_path, "OWN", range(101))
     refused(fedmpi("data", "describe", "own/OWN", code=2), "as in ./OWN?task=regression")
@@ -126,3 +146,45 @@ def test_a_wrong_client_of_a_folder_is_refused_and_leaves_nothing(fedmpi, tmp_pa
     (tmp_path / "suite.toml").write_text(SUITE)
     refused(run(fedmpi, "dataset=own/OWN", code=2), "OWN_client.txt: has 23 rows, but graph_labels has 24")
     assert not (tmp_path / "data").exists()
+
+
+def test_folders_are_joined_by_plus_with_a_client_each(fedmpi, tmp_path):
+    for name in ("ONE", "TWO"):
+        write_graphs(tmp_path, name, [n % 2 for n in range(24)])
+    assert 'partition = "per-dataset"' in fedmpi("data", "describe", "own/ONE+own/TWO", code=0).stdout
+    (tmp_path / "suite.toml").write_text(SUITE)
+    run(fedmpi, "dataset=./own/ONE+./own/TWO", "partition=per-dataset")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["clients"].tolist() == ["./own/ONE", "./own/TWO"]
+
+
+def test_one_way_edges_and_a_single_class_are_said_by_fetch_and_by_a_run(fedmpi, tmp_path):
+    torch.save([path_of(4) for _ in range(24)], tmp_path / "mine.pt")
+    (tmp_path / "suite.toml").write_text(SUITE.replace('"given"', '"iid"').replace("mine.csv", "mine.pt"))
+    lines = (
+        "72 of 72 edges have no opposite: messages go one way",
+        "there is one class only, so there is nothing to tell apart",
+    )
+    fetched, ran = fedmpi("data", "fetch", "./mine.pt", "--data", "data", code=0).stdout, run(fedmpi).stdout
+    for line in lines:
+        assert line in fetched
+        assert f"./mine.pt: {line}" in ran
+    assert "one class only" not in fedmpi("data", "fetch", "MUTAG", "--data", "data", code=0).stdout
+
+
+def path_of(size):
+    """Return a path whose edges have one direction."""
+    return Data(
+        x=torch.ones(size, 2), edge_index=torch.stack([torch.arange(size - 1), torch.arange(1, size)]), y=0
+    )
+
+
+def test_a_folder_of_ogb_is_trained_on_with_its_split(fedmpi, tmp_path):
+    write(tmp_path / "ogbg_mine", drawn(40))
+    said = fedmpi("data", "describe", "./ogbg_mine?add_inverse_edge=True", code=0).stdout
+    assert "each pair in both directions; attributes: 2" in said
+    case = 'partition = { name = "iid", clients = 2, parts = "dataset" }'
+    (tmp_path / "suite.toml").write_text(SUITE.replace('partition = { name = "given", clients = 2 }', case))
+    run(fedmpi, "dataset=./ogbg_mine?add_inverse_edge=True", "model=mpnn")
+    (path,) = (tmp_path / "runs").iterdir()
+    assert load_run(path).partition["sizes"].sum(axis=0).tolist() == [34, 3, 3]

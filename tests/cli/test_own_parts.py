@@ -81,7 +81,7 @@ def test_a_tensor_of_another_shape_on_another_client_is_named(tmp_path, tiny_sui
     assert done.returncode == 2
     assert done.stderr == (
         "fedmpi: algorithm fedavg: hook shares lets conv.weight leave, which is 8 x 4 for client synthetic-0 and "
-        "8 x 5 for client synthetic-1: what is shared must not depend on a client's features and classes\n"
+        "8 x 5 for client synthetic-1: what is shared must not depend on a client's features, of nodes or edges, and classes\n"
     )
 
 

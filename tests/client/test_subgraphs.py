@@ -42,6 +42,19 @@ def test_messages_take_training_edges_only_and_a_user_is_one_node(rated):
     assert train.features.argmax(axis=1).tolist() == [2, 0, 1, 0, 1]
 
 
+def test_edges_of_a_part_keep_their_attributes():
+    pairs = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+    topology = undirected(*pairs, np.array([0, 4]))
+    values = (10 * topology.columns + receivers(topology)).astype(np.float32)[:, None]
+    ring = labelled(topology, [0, 1, 0, 1], "ab", places=np.arange(4), edge_attributes=values)
+    train, held_out = part_data(
+        make_case(name="x", features="degree"), ring, client([0], [1], [2], [0, 1, 3])
+    )
+    assert edges(train.topology) == [(0, 1), (0, 2), (1, 0), (2, 0)]
+    assert train.edges.ravel().tolist() == [10, 30, 1, 3]
+    assert held_out.edges is train.edges
+
+
 def test_the_width_of_degrees_is_that_of_all_graphs_together(rated):
     one = split([0, 1, 2], [], [3])
     train, _ = part_data(make_case(name="Ciao", features="degree"), rated, one)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fedmpi.datasets.features import build, feature_width
-from fedmpi.datasets.tu import read_archive, read_folder
+from fedmpi.datasets.tu import read_archive
+from fedmpi.datasets.tu_folders import read_folder
 from fedmpi.graphs.packed import Topology
 from tests.refusals import refused
 

@@ -13,7 +13,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.io import read_planetoid_data, read_tu_data
 from torch_geometric.utils import coalesce, remove_self_loops
 
-from fedmpi.datasets import graph_files, inert_torch
+from fedmpi.datasets import graph_items, inert_torch
 from fedmpi.datasets.families.planetoid import Planetoid
 from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import digest
@@ -291,7 +291,7 @@ def test_a_file_of_something_else_is_refused(write, source, value):
 
 def test_a_huge_file_is_refused(write, source, monkeypatch):
     name = write([graph(0), graph(1)])
-    for module in (graph_files, inert_torch):
+    for module in (graph_items, inert_torch):
         with monkeypatch.context() as patch, refused("mine.pt holds more than 100 bytes"):
             patch.setattr(module, "MOST_BYTES", 100)
             source.check(name)

@@ -229,3 +229,11 @@ def test_no_file_is_said(source, tmp_path, monkeypatch):
     (tmp_path / "mine.csv").write_text(PLAIN)
     with pytest.raises(BadInput, match=r"did you mean \./mine\.csv\?"):
         source.check("mine.csv")
+
+
+def test_weights_are_not_read_and_that_is_said(read):
+    text = "smiles,label,weight,mass\nC,0,2,9\nCC,1,1,9\n"
+    assert read(text).refused == ("column weight: not read: all examples count alike",)
+    assert read(text, "?label=weight&task=regression").refused == ()
+    with refused('there is no "weight" (valid: smiles, label, client, split, task)'):
+        read(text, "?weight=weight")

@@ -10,7 +10,8 @@ from fedmpi.datasets.names import family_of
 from fedmpi.datasets.raw import digest, largest_degree
 from fedmpi.datasets.source import DataSource
 from fedmpi.datasets.tables import GROUPS, KNOWN
-from fedmpi.datasets.tu import read_archive, read_folder
+from fedmpi.datasets.tu import read_archive
+from fedmpi.datasets.tu_folders import read_folder
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -14,7 +14,7 @@ from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
-from fedmpi.datasets.tu import read_folder
+from fedmpi.datasets.tu_folders import read_folder
 from fedmpi.errors import BadInput
 from tests.refusals import refused
 
@@ -149,7 +149,9 @@ def test_offline_names_the_command_for_the_login_node(tmp_path):
         ("DD+DD", "names a dataset twice"),
         ("DD+", "'' is no dataset name"),
         ("RED DIT;", "no dataset name"),
-        ("a/FOO+a/BAR", r"^no folder a/FOO\+a/BAR; folders of your own cannot be joined by \+"),
+        ("a/FOO+a/BAR", r"^no folder a/FOO and no group"),
+        ("./BAR+./BAR", "names a dataset twice"),
+        ("a/FOO+", r"^no folder a/FOO\+ and no group"),
     ],
 )
 def test_a_wrong_name_is_refused_with_what_was_meant(source, tmp_path, monkeypatch, name, message):
@@ -157,6 +159,25 @@ def test_a_wrong_name_is_refused_with_what_was_meant(source, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     with refused(match=message):
         source.check(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        ("./BAR+./FOO", ("./BAR", "./FOO")),
+        ("a/BAR+b/FOO", ("a/BAR", "b/FOO")),
+        ("MUTAG+DD+./BAR", ("MUTAG", "DD", "./BAR")),
+        ("./BAR+DD+../FOO", ("./BAR", "DD", "../FOO")),
+        ("./C++", ("./C++",)),
+        ("./C+++./BAR", ("./C++", "./BAR")),
+        ("./a.csv?label=x+y/z", ("./a.csv?label=x+y/z",)),
+        ("./a.csv?label=x+y+./b.csv?label=z", ("./a.csv?label=x+y", "./b.csv?label=z")),
+    ],
+)
+def test_paths_are_joined_by_plus(source, tmp_path, monkeypatch, name, members):
+    (tmp_path / "C++").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert source.members(name) == members
 
 
 def test_datasets_are_joined_by_plus_and_any_tu_name_may_be_tried_online(source, tmp_path):

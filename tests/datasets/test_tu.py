@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from fedmpi.datasets.raw import digest
-from fedmpi.datasets.tu import read_archive, read_folder
+from fedmpi.datasets.tu import read_archive
+from fedmpi.datasets.tu_folders import read_folder
 from tests.refusals import refused
 
 

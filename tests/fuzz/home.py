@@ -10,9 +10,13 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas
+
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
 from fedmpi.store import embeddings
+from tests.datasets.ogb_folders import drawn, write
 from tests.fuzz.server import ROOT, Ended, Server
 from tests.mpi.examples import EXAMPLES
 
@@ -114,7 +118,8 @@ def _saved(path: Path) -> None:
     from torch_geometric.data import Data
 
     nodes = torch.arange(6)
-    ring = {"x": torch.ones(6, 2), "edge_index": torch.stack([nodes, (nodes + 1) % 6])}
+    ends = torch.stack([nodes, (nodes + 1) % 6])
+    ring = {"x": torch.ones(6, 2), "edge_index": ends, "edge_attr": torch.ones(6, 1)}
     torch.save(
         [Data(**ring, y=label % 2, client=label % 3, split="train") for label in range(9)], path / "graphs.pt"
     )
@@ -136,6 +141,8 @@ def _graphs(path: Path) -> None:
         with zipfile.ZipFile(path / "mirror" / "tudataset" / f"{name}.zip", "w", method) as archive:
             for part, text in rows.items():
                 archive.writestr(f"{name}/{name}_{part}.txt", text)
+    rows["edge_labels"] = "".join(f"{graph % 4}\n{graph % 3}\n" for graph in range(30))
+    rows["edge_attributes"] = "".join(f"{graph}.5, 1e-3\n0.25, -7\n" for graph in range(30))
     rows["client"] = "".join(f"{graph % 3}\n" for graph in range(30))
     rows["graph_split"] = "".join(f"{('train', '', 'val', 'test')[graph % 4]}\n" for graph in range(30))
     texts = "".join(f"{('', 'toxic', 'not toxic')[graph % 3]}\n" for graph in range(30))
@@ -144,6 +151,7 @@ def _graphs(path: Path) -> None:
         for part, text in (rows | changed).items():
             (path / "own" / name / f"{name}_{part}.txt").write_text(text)
     _saved(path / "own")
+    _benchmarks(path / "own")
     molecules = (f"{'C' * (row % 9 + 1)},{row % 2},{'ab'[row % 2]},train\n" for row in range(30))
     record = (
         "{0}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n"
@@ -151,3 +159,15 @@ def _graphs(path: Path) -> None:
     )
     (path / "own" / "mine.sdf").write_text("".join(map(record.format, range(9))))
     (path / "own" / "mine.csv").write_text("".join(["smiles,label,client,split\n", *molecules]))
+    pandas.read_csv(path / "own" / "mine.csv").to_parquet(path / "own" / "mine.parquet")
+
+
+def _benchmarks(path: Path) -> None:
+    """Write two folders in OGB's format, one of graphs and one of nodes."""
+    files = drawn()
+    for name in ("train", "valid", "test"):
+        files[f"split/random/{name}"] = files.pop(f"split/scaffold/{name}")
+    write(path / "ogbg", files)
+    labels = files.pop("raw/graph-label")
+    nodes = np.arange(int(files["raw/num-node-list"].sum()))
+    write(path / "ogbn", files | {"raw/node-label": labels[nodes % len(labels)]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import tarfile
@@ -125,10 +126,14 @@ PREPARED = each("cache/tudataset/FUZZ/{}.npy", ARRAYS, ("FUZZ", "cache"))
 FACTS = each("cache/tudataset/FUZZ/{}.json", "meta", ("FUZZ", "cache"))
 ARCHIVES = each("mirror/tudataset/{}.zip", "FUZZ", fetch("FUZZ"))
 ARCHIVES += each("mirror/tudataset/{}.zip", "PACKED", fetch("PACKED"))
-ROWS = "A graph_indicator graph_labels node_attributes client graph_split"
+ROWS = "A graph_indicator graph_labels node_attributes edge_labels edge_attributes client graph_split"
 GRAPHS = each("own/OWN/OWN_{}.txt", ROWS, fetch("own/OWN"))
 GRAPHS += each("own/TEXT/TEXT_{}.txt", "graph_labels", fetch("own/TEXT"))
 OWN = each("own/mine.{}", "csv", fetch("own/mine.csv")) + each("own/mine.{}", "sdf", fetch("own/mine.sdf"))
+PARQUET = each("own/mine.{}", "parquet", fetch("own/mine.parquet"))
+BENCHMARK = "raw/edge raw/num-node-list raw/num-edge-list raw/node-feat raw/edge-feat split/random/valid"
+OGB = each("own/ogbg/{}.csv.gz", f"{BENCHMARK} raw/graph-label", fetch("own/ogbg?add_inverse_edge=True"))
+OGB += each("own/ogbn/{}.csv.gz", f"{BENCHMARK} raw/node-label", fetch("own/ogbn"))
 SAVED = each("own/{}.pt", "graphs network", ("own", "cache"))
 MOLECULES = each("mirror/moleculenet/{}.csv", "SAMPL", ("FreeSolv", "cache"))
 
@@ -141,6 +146,7 @@ READS = {
     "archives": (False, 14, "mirror", damage.of_bytes, ARCHIVES, ""),
     "graphs": (False, 20, "mirror own", damage.of_text, GRAPHS, ""),
     "own molecules": (False, 16, "mirror own", damage.of_text, OWN, ""),
+    "own Parquet": (False, 16, "mirror own", damage.of_bytes, PARQUET, ""),
     "own graphs": (False, 20, "own", damage.of_bytes, SAVED, "check_files"),
     "molecules": (False, 8, "mirror", damage.of_text, MOLECULES, "check_dataset"),
     "rows": (False, 4, "rows.csv", damage.of_text, [("rows.csv", TABLE)], ""),
@@ -172,6 +178,19 @@ def test_a_damaged_file_is_refused_or_read(request, explore, bench, name):
         return outcome(ended, value, words, sound)
 
     explore(inputs, st.tuples(harms, st.sampled_from(files)), attempt)
+
+
+def test_a_damaged_table_of_ogb_is_refused_or_read(explore, bench):
+    """It is packed anew, so that what reads it sees the damage."""
+
+    def attempt(value, folder):
+        harm, (file, words) = value
+        bench.lay_out(folder, "mirror", "own")
+        path = folder / file
+        path.write_bytes(gzip.compress(harm.apply(gzip.decompress(path.read_bytes()))))
+        return outcome(bench.run(folder, words), value, words)
+
+    explore(16, st.tuples(damage.of_text, st.sampled_from(OGB)), attempt)
 
 
 def test_a_pickle_of_a_stranger_is_refused_or_read(explore, bench):

@@ -42,3 +42,10 @@ def test_a_mended_part_has_the_examples_that_it_had(table):
     assert found.places.tolist() == [0, 3]
     assert found.topology.num_edges == TOPOLOGY.num_edges + 4
     assert type(found.feature_rows) is type(table)
+
+
+def test_edges_of_generated_nodes_have_attributes_of_zero():
+    part = replace(PART, edges=np.arange(1, 11, dtype=np.float32)[:, None])
+    found = mended(part, Generated(np.array([1, 3]), np.zeros((2, 2), np.float32)))
+    assert found.topology.columns.tolist() == [1, 3, 0, 2, 5, 1, 3, 0, 2, 4, 6, 3, 1, 3]
+    assert found.edges.ravel().tolist() == [1, 2, 3, 4, 0, 5, 6, 7, 8, 9, 0, 10, 0, 0]

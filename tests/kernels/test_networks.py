@@ -12,6 +12,7 @@ from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.graphs.refinement.channels import channel_batch
 from fedmpi.graphs.refinement.quotient import quotient
+from fedmpi.graphs.refinement.weighted import message_quotient
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.options import MODELS, FedStarOptions
 from tests.kernels.conftest import STREAMS, compiled
@@ -138,11 +139,14 @@ def test_edges_from_a_node_to_itself_and_twice_the_same(equals_reference, kind):
     assert compiled(MODELS[kind](), graphs)[1].prepare(graphs).sizes == (2, 5, 10)
 
 
-@pytest.fixture(params=["labelled", "cliques"])
+@pytest.fixture(params=["labelled", "cliques", "numbers"])
 def bonded(request):
-    """Graphs whose edges have attributes: three kinds, of which one has two columns set."""
-    graphs = request.getfixturevalue(request.param)
-    kinds = np.random.default_rng(2).integers(3, size=graphs.topology.num_edges)
+    """Graphs whose edges have attributes: three kinds, of which one has two columns set; or any numbers."""
+    graphs = request.getfixturevalue(request.param.replace("numbers", "labelled"))
+    draws, count = np.random.default_rng(2), graphs.topology.num_edges
+    if request.param == "numbers":
+        return replace(graphs, edges=draws.standard_normal((count, 3)).astype(np.float32))
+    kinds = draws.integers(3, size=count)
     return replace(graphs, edges=np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1]], np.uint8)[kinds])
 
 
@@ -153,6 +157,14 @@ def test_messages_read_the_attributes_of_edges(equals_reference, dropout, bonded
 
 
 def test_messages_of_a_batch_taken_from_more_graphs_with_attributes(equals_reference, bonded):
+    equals_reference(MODELS["mpnn"](), bonded, chosen=CHOSEN)
+
+
+@pytest.mark.parametrize("bonded", ["numbers"], indirect=True)
+def test_a_batch_has_the_attributes_of_its_own_edges_alone(equals_reference, bonded, monkeypatch):
+    monkeypatch.setattr("fedmpi.graphs.refinement.quotient._FEW_BONDS", 1)
+    taken = message_quotient(bonded).take(np.array([4, 2]))
+    assert len(taken.bonds) == bonded.take(np.array([4, 2])).topology.num_edges
     equals_reference(MODELS["mpnn"](), bonded, chosen=CHOSEN)
 
 

@@ -14,10 +14,10 @@ from fedmpi.datasets.raw import RawGraphs
 
 
 class OwnMolecules(OwnData):
-    """A table of molecules, ``./mine.csv`` with the columns ``smiles`` and ``label``, or an SDF file."""
+    """Molecules: ``./mine.csv`` or ``./mine.parquet`` with columns smiles and label, or ``./mine.sdf``."""
 
     name = "own-molecules"
-    endings = (".csv", ".csv.gz", ".sdf", ".sdf.gz")
+    endings = (".csv", ".csv.gz", ".parquet", ".sdf", ".sdf.gz")
     scaffolds = True
 
     def require(self) -> None:

@@ -9,7 +9,7 @@ neighbourhoods is that of 64-bit hashes of multisets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,9 @@ DENSE = 8
 
 NO_BONDS = np.zeros((1, 0), np.float32)
 """Attributes of edges that have none: all are of one kind."""
+
+_FEW_BONDS = 1000
+"""Different attributes of edges that a batch keeps, whether its edges have them or not."""
 
 
 @dataclass(frozen=True)
@@ -199,22 +202,47 @@ class Quotient:
             if 2 * first.width > first.num_entries:
                 first, used, _ = first.compacted()
                 inputs = inputs[used]
+        blocks = (rows + self.num_rows * parts).ravel()
+        closed, bonds = (
+            self.closed.take_blocks(blocks, np.tile(row_shifts, self.parts), len(rows)),
+            self.bonds,
+        )
+        if len(bonds) > max(_FEW_BONDS, closed.num_entries):
+            closed, first, bonds = _with_their_bonds(closed, first, bonds)
         return Quotient(
             labels=self.labels[chosen],
             node_ptr=node_ptr,
             num_edges=self.num_edges[chosen],
             graph_ptr=graph_ptr,
-            closed=self.closed.take_blocks(
-                (rows + self.num_rows * parts).ravel(), np.tile(row_shifts, self.parts), len(rows)
-            ),
+            closed=closed,
             member_ptr=member_ptr,
             members=members,
             inputs=inputs,
             first=first,
             first_of=first_of,
             parts=self.parts,
-            bonds=self.bonds,
+            bonds=bonds,
         )
+
+
+def _with_their_bonds(closed: Csr, first: Csr, bonds: Float) -> tuple[Csr, Csr, Float]:
+    """Return matrices of messages, numbered by the attributes of edges that they name, and these alone.
+
+    See `fedmpi.graphs.refinement.weighted.message_quotient`; the lower half of both are own rows.
+    """
+    counts, kinds = [], []
+    for matrix in (closed, first):
+        numbers = matrix.weights[: matrix.pointers[matrix.num_rows // 2]].astype(np.int64)
+        counts.append(numbers // len(bonds))
+        kinds.append(numbers % len(bonds))
+    used, place = np.unique(np.concatenate(kinds), return_inverse=True)
+    messages = np.concatenate(counts) * len(used) + place
+    upper, others = np.split(messages.astype(np.float32), [len(counts[0])])
+    return (
+        replace(closed, weights=np.concatenate([upper, closed.weights[len(upper) :]])),
+        replace(first, weights=np.concatenate([others, first.weights[len(others) :]])),
+        bonds[used],
+    )
 
 
 @compiled

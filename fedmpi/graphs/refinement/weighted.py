@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from fedmpi.errors import BadInput
 from fedmpi.graphs.csr import Csr, Float, counted
 from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
 from fedmpi.graphs.refinement.levels import Levels, from_classes
@@ -187,8 +188,10 @@ def _bonds(graphs: GraphSet) -> _Bonds:
     if graphs.edges is None or graphs.edges.shape[1] == 0:
         return _Bonds(np.zeros(graphs.topology.num_edges, np.int64), NO_BONDS)
     count, width = graphs.edges.shape
-    padding = np.zeros((count, -width % 8), np.uint8)
-    words = np.concatenate([graphs.edges, padding], axis=1).view(np.uint64)  # sorted far faster than bytes
+    size = width * graphs.edges.itemsize
+    content = np.ascontiguousarray(graphs.edges).view(np.uint8).reshape(count, size)
+    padding = np.zeros((count, -size % 8), np.uint8)
+    words = np.concatenate([content, padding], axis=1).view(np.uint64)  # sorted far faster than bytes
     alike = words[:, 0] if words.shape[1] == 1 else words
     _, first, numbers = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     return _Bonds(numbers.reshape(-1).astype(np.int64), graphs.edges[first].astype(np.float32))
@@ -243,7 +246,10 @@ def _bonded(bonds: _Bonds) -> _Above:
         pairs = counted(rows, seen * kinds + bonds.of_edge[edges], len(own), width * kinds)
         numbers = pairs.weights * kinds + pairs.columns % kinds
         if numbers.max(initial=0) >= 1 << 24:
-            raise AssertionError("counts and kinds of edges do not fit into the digits of float32")
+            raise BadInput(
+                f"the edges of a client have {kinds:,} different attributes, too many for compiled kernels: "
+                'use kernels = "csr"'
+            )
         return Csr(pairs.pointers, pairs.columns // kinds, numbers.astype(np.float32), width)
 
     return above
