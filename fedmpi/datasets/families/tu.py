@@ -22,6 +22,7 @@ class TuDatasets(Family):
     """
 
     name = "tu"
+    edge_attributes = False
     title = "TU Dortmund: graph classification"
     facts = KNOWN
     names = KNOWN
