@@ -124,7 +124,7 @@ class _Checkpoint:
         names = self._run.clients
         if name is not None and name not in names:
             raise BadInput(
-                f'{self._run.folder}: there is no client "{name}"{closest(name, names)}; '
+                f'{self._run.folder}: there is no client "{name}"{closest(str(name), names)}; '
                 f"its clients: {_listed(names)}"
             )
         whole = name is None and len(names) > 1

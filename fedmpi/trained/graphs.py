@@ -1,4 +1,4 @@
-"""Graphs for a trained model: those of a dataset by its name, or the user's own of torch-geometric."""
+"""Graphs for a trained model: those of a dataset by its name, or the user's own."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.graphs.encodings import structure_encoding
+from fedmpi.graphs.from_networkx import as_data
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.trained.about import About
 
@@ -77,7 +78,7 @@ def own(graphs: Any, about: About) -> RawGraphs:
 
     Parameters
     ----------
-    graphs : Data, Batch or iterable of these
+    graphs : Data, Batch, graph of networkx, or iterable of these
         Each with ``edge_index``; ``x`` where features are not made of the structure, ``edge_attr`` where the
         model's dataset has attributes of edges, ``edge_type`` where the model reads relations,
         ``edge_label_index`` where outputs are of edges.
@@ -139,12 +140,13 @@ def _kept(senders: npt.NDArray[Any], receivers: npt.NDArray[Any], graph_ptr: npt
 
 def _each(graphs: Any) -> Iterator[Data]:
     """Yield single graphs."""
+    graphs = as_data(graphs)
     if isinstance(graphs, GeometricBatch):
         yield from graphs.to_data_list()
     elif isinstance(graphs, Data):
         yield graphs
     elif isinstance(graphs, Iterable) and not isinstance(graphs, str | bytes | torch.Tensor):
-        for each in graphs:
+        for each in map(as_data, graphs):
             if not isinstance(each, Data):
                 raise BadInput(f"graphs must be torch_geometric.data.Data, not {type(each).__name__}")
             yield from _each(each)

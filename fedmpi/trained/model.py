@@ -74,8 +74,8 @@ class TrainedModel(nn.Module):
 
         Parameters
         ----------
-        graphs : Data, Batch, list of Data, or str
-            Of torch-geometric: see `fedmpi.trained.graphs.own`; or the name of a dataset.
+        graphs : Data, Batch, graph of networkx, list of these, or str
+            See `fedmpi.trained.graphs.own`; or the name of a dataset.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class TrainedModel(nn.Module):
 
         Parameters
         ----------
-        graphs : Data, Batch, list of Data, or str
+        graphs
             The same as the module takes.
 
         Raises
@@ -109,7 +109,7 @@ class TrainedModel(nn.Module):
 
         Parameters
         ----------
-        graphs : Data, Batch, list of Data, or str
+        graphs
             The same as the module takes.
 
         Raises

@@ -98,7 +98,7 @@ def in_json(**changed):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (no_pickle, "mine.pt: damaged, or no model of mine.json"),
+        (no_pickle, "mine.pt: it holds no state dict"),
         (cut_short, "mine.pt: damaged, or no model of mine.json"),
         (another, "mine.pt: the tensors are not those of this model: their digest is another one"),
         (lambda path: torch.save([1], path), "mine.pt: it holds no state dict"),

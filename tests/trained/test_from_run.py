@@ -149,8 +149,11 @@ def test_without_a_client_and_a_shared_model_it_names_the_clients(trained, setti
 
 
 def test_an_unknown_client_is_refused(trained):
+    folder = trained()
     with pytest.raises(BadInput, match='no client "synthetic-7"; did you mean "synthetic-'):
-        fedmpi.load_model(trained(), "synthetic-7")
+        fedmpi.load_model(folder, "synthetic-7")
+    with pytest.raises(BadInput, match='no client "0"; its clients: synthetic-0, synthetic-1'):
+        fedmpi.load_model(folder, 0)
 
 
 def test_a_run_without_checkpoints_says_why(trained):
