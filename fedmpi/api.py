@@ -218,10 +218,12 @@ def _saved(data: Any, folder: Path) -> str:
     import torch
     from torch_geometric.data import Data
 
+    from fedmpi.graphs.from_networkx import as_data
+
     content = io.BytesIO()
     if isinstance(data, Mapping):
         data = [graph for client, graphs in data.items() for graph in _of_client(client, graphs)]
-    torch.save(data if isinstance(data, Data) else [_graph(each) for each in data], content)
+    torch.save(data if isinstance(data, Data) else [as_data(each) for each in data], content)
     name = f"{folder}/data-{hashlib.sha256(content.getvalue()).hexdigest()[:12]}.pt"
     folder.mkdir(parents=True, exist_ok=True)
     if not Path(name).exists():  # else it would be prepared anew
@@ -233,35 +235,16 @@ def _of_client(client: Any, graphs: Any) -> Iterator[Any]:
     """Yield copies of a client's graphs, which say whose they are, and in which part."""
     from torch_geometric.data import Data
 
+    from fedmpi.graphs.from_networkx import as_data
+
     for part, members in (graphs if isinstance(graphs, Mapping) else {"": graphs}).items():
         for member in members if isinstance(members, Iterable) else [members]:
-            graph = copy.copy(_graph(member))
+            graph = copy.copy(as_data(member))
             if not isinstance(graph, Data):
                 raise BadInput(f"data of client {client}: give a list of graphs, or a dict of lists by part")
             graph.client = str(client)
             graph.split = str(part)
             yield graph
-
-
-def _graph(graph: Any) -> Any:
-    """Return a graph of networkx as a `Data`, anything else as it is.
-
-    Raises
-    ------
-    BadInput
-        Its nodes, or its edges, do not all have the same attributes.
-    """
-    import networkx
-    from torch_geometric.utils import from_networkx
-
-    if not isinstance(graph, networkx.Graph):
-        return graph
-    try:
-        converted = from_networkx(graph)
-    except Exception as error:
-        raise BadInput(f"data: {graph} cannot be read: {error}") from error
-    converted.num_nodes = len(graph)
-    return converted
 
 
 def _start(command: Sequence[str], quiet: bool) -> None:

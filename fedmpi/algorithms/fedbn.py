@@ -21,7 +21,7 @@ class FedBN(Algorithm):
 
     def shares(self, name: str, share: str) -> bool:
         """Return whether a tensor leaves the client: not if it is a normalisation layer's."""
-        own = name.startswith(("norm.", "graph_norm.")) or ".norm." in name
+        own = name.startswith(("norm.", "graph_norm.")) or ".norm." in name or ".norms." in name
         return not own and super().shares(name, share)
 
     def validate(self, model: ModelOptions) -> None:

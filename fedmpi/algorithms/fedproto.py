@@ -120,5 +120,16 @@ def nearest(rows: Any, prototypes: Any) -> Any:
     rows : float32 [n, h], torch
     prototypes : float32 [C, h], torch
     """
+    return distances(rows, prototypes).argmin(dim=1)
+
+
+def distances(rows: Any, prototypes: Any) -> Any:
+    """Return the squared distance of each row from each prototype, float64 [n, C]; from NaN, infinity.
+
+    Parameters
+    ----------
+    rows : float32 [n, h], torch
+    prototypes : float32 [C, h], torch
+    """
     apart = (rows[:, None].double() - prototypes.double()).square().sum(dim=2)
-    return apart.nan_to_num(nan=float("inf")).argmin(dim=1)
+    return apart.nan_to_num(nan=float("inf"))

@@ -18,7 +18,7 @@ from fedmpi.graphs.weighted import WeightedBatch
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.models.counts import GraphCounts
 from fedmpi.objectives.flops import ObjectiveFlops, ViewCounts
-from fedmpi.objectives.unsupervised import Mvgrl, OneEncoder, Views
+from fedmpi.objectives.unsupervised import OneEncoder, Views
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TorchBatches(_Batches):
     def all_parts(self) -> list[Views]:
         """Views that are embedded, on the device: all graphs, with other views where they count."""
         parts = self.everything.parts()
-        return [self._views(part if isinstance(self.objective, Mvgrl) else part.plain) for part in parts]
+        return [self._views(part if self.objective.embeds_views else part.plain) for part in parts]
 
     @cached_property
     def train_parts(self) -> list[Batch]:
@@ -83,11 +83,7 @@ class TorchBatches(_Batches):
         return [Batch.of(part.graphs, self.device) for part in self.train.parts()]
 
     def _views(self, part: ViewedGraphs) -> Views:
-        original = Batch.of(part.graphs, self.device)
-        diffused = None if part.diffused is None else WeightedBatch.view_of(original, part.diffused)
-        if not isinstance(self.objective, Mvgrl):
-            return Views(original, diffused)
-        return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
+        return views_of(part, self.objective, self.device)
 
     def rows_of(self, step: Step) -> Int | None:
         """Return the rows of a batch among a copy's vectors of `train_parts`: its nodes or graphs."""
@@ -197,6 +193,15 @@ ViewBatches = TorchBatches | CompiledBatches
 
 def _parts(graphs: ColouredGraphs) -> list[Rows]:
     return [graphs.take(numbers) for numbers in in_parts(graphs.num_graphs)]
+
+
+def views_of(part: ViewedGraphs, objective: OneEncoder, device: torch.device | str) -> Views:
+    """Return graphs and those of their views that there are, on a device, as an objective takes them."""
+    original = Batch.of(part.graphs, device)
+    diffused = None if part.diffused is None else WeightedBatch.view_of(original, part.diffused)
+    if not objective.embeds_views:
+        return Views(original, diffused)
+    return Views(original, diffused, WeightedBatch.view_of(original, normalised(original.topology)))
 
 
 def counts_of(views: Views) -> tuple[ViewCounts, ViewCounts | None]:

@@ -45,6 +45,8 @@ class Family:
     """What kind of labels these are, where `task` says nothing else."""
     scaffolds: ClassVar[bool] = False
     """Whether its graphs are molecules read from SMILES, which have scaffolds."""
+    edge_attributes: ClassVar[bool] = True
+    """Whether edges of its datasets may have attributes; False: none of them has."""
     columns: ClassVar[tuple[str, ...]] = ("name", "task")
     """Headings of `row`."""
     Options: ClassVar[type[Any] | None] = None

@@ -60,10 +60,10 @@ class GraphNetwork(nn.Module):
         super().__init__()
         self.options = options
         self.pre = nn.Linear(shape.width, options.hidden)
-        count = 1 if isinstance(options, models.SgcOptions) else options.layers
-        self.conv = nn.ModuleList(self._convolution(shape.edges) for _ in range(count))
+        self.conv = nn.ModuleList(self._convolution(shape.edges) for _ in range(options.modules))
         self.post = nn.Linear(options.hidden, options.hidden) if options.head_layers == 2 else None
         self.readout = nn.Linear(options.hidden, shape.classes) if options.head_layers else None
+        self._activates_last = self.readout is not None
 
     def _convolution(self, edges: int) -> Any:
         return _layer(self.options, edges)
@@ -81,7 +81,7 @@ class GraphNetwork(nn.Module):
         x = batch.linear(self.pre)
         for layer, convolution in enumerate(self.conv):
             x = self._convolved(convolution, x, batch, kernels)
-            if self.readout is None and layer == len(self.conv) - 1:
+            if layer == len(self.conv) - 1 and not self._activates_last:
                 return x
             x = relu(x)
             if streams is not None:

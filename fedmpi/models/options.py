@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field, model_validator
 
 from fedmpi.config.options import Options
 from fedmpi.kinds import Kind, imported
-from fedmpi.models.layer_options import LayerName, LayerOptions
+from fedmpi.models.layer_options import WHOLE, LayerName, LayerOptions, edges_missing
 
 if TYPE_CHECKING:
     from fedmpi.models.counts import ModelFlops
@@ -68,6 +69,18 @@ class ModelOptions(Options):
     def own_head(self) -> bool:
         """Whether the last layer is sized by the labels of the client's own training graphs."""
         return False
+
+    def misfits(self, examples: str, edges: bool) -> Iterator[tuple[str, str]]:
+        """Yield the options that cannot be with some data, and what to do; by default none.
+
+        Parameters
+        ----------
+        examples : str
+            What labels are of: a graph, a node or an edge.
+        edges : bool
+            Whether edges may have attributes.
+        """
+        return iter(())
 
     def network(self, shape: Shape) -> Any:
         """Return a fresh module, a `fedmpi.models.networks.Network`; torch is imported here, not before."""
@@ -169,6 +182,11 @@ class MessagePassingOptions(NetworkOptions):
     their states."""
 
     @property
+    def modules(self) -> int:
+        """Number of modules that hold the convolutions."""
+        return self.layers
+
+    @property
     def kernels(self) -> frozenset[str]:
         """Kernels that can run the model; the compiled ones have a head of two layers."""
         return super().kernels | {"compiled"} if self.head_layers == 2 else super().kernels
@@ -212,6 +230,11 @@ class SgcOptions(MessagePassingOptions):
     paper: ClassVar[str] = "Wu et al., ICML 2019"
     name: Literal["sgc"] = "sgc"
 
+    @property
+    def modules(self) -> int:
+        """Number of modules that hold the convolutions."""
+        return 1
+
 
 class MpnnOptions(MessagePassingOptions):
     """Message passing with edge features, FedGraphNN's Eq. 1; without edge features where there are none."""
@@ -221,7 +244,7 @@ class MpnnOptions(MessagePassingOptions):
 
 
 class TorchGeometricOptions(MessagePassingOptions):
-    """A network of torch-geometric's layers, chosen by name, which run as they are."""
+    """A network of torch-geometric's layers, or of one of its whole models, which run as they are."""
 
     module: ClassVar[str] = "fedmpi.models.layers:LayerNetwork"
     formula: ClassVar[str] = ""
@@ -229,9 +252,19 @@ class TorchGeometricOptions(MessagePassingOptions):
     paper: ClassVar[str] = "Fey and Lenssen, PyTorch Geometric, 2019"
     name: Literal["torch-geometric"] = "torch-geometric"
     layer: LayerName
-    """Class of the convolutions in ``torch_geometric.nn``."""
+    """Class of the convolutions in ``torch_geometric.nn``, or of a whole model of them in its ``models``."""
     options: LayerOptions = LayerOptions()
-    """Options of the layer, named as there; those that are left out have the defaults there."""
+    """Options of that class, named as there; those that are left out have the defaults there."""
+
+    @property
+    def modules(self) -> int:
+        """Number of modules that hold the convolutions."""
+        return 1 if self.layer in WHOLE else self.layers
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Names of the normalisation layers after each convolution, as torch-geometric has them."""
+        return () if self.options.norm is None else (self.options.norm,)
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -242,7 +275,16 @@ class TorchGeometricOptions(MessagePassingOptions):
     def _fits(self) -> TorchGeometricOptions:
         if misfit := self.options.misfit(self.layer, self.hidden):
             raise ValueError(misfit)
+        if self.layer == "AttentiveFP" and self.pooling != "mean":
+            raise ValueError('"AttentiveFP" reads its graphs itself: leave out pooling')
         return self
+
+    def misfits(self, examples: str, edges: bool) -> Iterator[tuple[str, str]]:
+        """See `ModelOptions`."""
+        if self.layer == "AttentiveFP" and examples != "graph":
+            yield "layer", f'"AttentiveFP" is for labels of graphs, not of {examples}s: use another layer'
+        if not edges and (missing := edges_missing(self.layer)):
+            yield "layer", missing
 
 
 class RgcnOptions(NetworkOptions):

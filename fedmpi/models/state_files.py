@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import pickle
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 
 import torch
 from torch import Tensor
@@ -30,17 +33,24 @@ def unpacked(content: bytes, suffix: str) -> dict[str, Tensor]:
     BadInput
         It holds something else. What torch or safetensors raise of damaged bytes, they raise.
     """
+    found: object = None
     if suffix == ".safetensors":
         from safetensors.torch import load
 
-        return load(content)
-    found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    if not isinstance(found, dict) or not all(_is_dense(name, each) for name, each in found.items()):
+        found = load(content)
+    else:
+        with warnings.catch_warnings(), suppress(pickle.UnpicklingError):
+            warnings.simplefilter("ignore")  # such as of files that other versions of torch wrote
+            found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    if not isinstance(found, dict) or not all(_is_plain(name, each) for name, each in found.items()):
         raise BadInput("it holds no state dict")
     return found
 
 
-def _is_dense(name: object, value: object) -> bool:
-    if not isinstance(name, str) or not isinstance(value, Tensor):
+def _is_plain(name: object, value: object) -> bool:
+    """Return whether a value is a dense tensor of numbers with a name, and has all elements that it shows."""
+    if not isinstance(name, str) or not isinstance(value, Tensor) or value.layout != torch.strided:
         return False
-    return value.layout == torch.strided and value.device.type == "cpu"
+    if value.device.type != "cpu" or value.is_complex():
+        return False
+    return value.numel() * value.element_size() <= value.untyped_storage().nbytes()

@@ -114,12 +114,15 @@ class OneEncoder:
         Whether it contrasts what they say of nodes, not of graphs.
     reads_nodes : bool
         Whether it reads the vectors of nodes.
+    embeds_views : bool
+        Whether the vectors of graphs are also those of their other views.
     """
 
     needs_received = False
     needs_previous = False
     by_node = False
     reads_nodes = False
+    embeds_views = False
 
     def __init__(self, options: ObjectiveOptions) -> None:
         self.options = options
@@ -183,6 +186,7 @@ class Mvgrl(OneEncoder):
     """Hassani and Khasahmadi 2020: nodes of each view against graphs of the other, an encoder for each."""
 
     reads_nodes = True
+    embeds_views = True
 
     def loss(self, network: Network, views: Views, frozen: Frozen) -> Tensor:
         """Return the sum of both views' negative bounds."""

@@ -77,6 +77,9 @@ def _of_examples(case: Case) -> Misfits:
         yield "dataset.both_directions", f"is for labels of edges, {name} has none: remove it"
     if case.task and TASKS[case.task].of != kind:
         yield "task", f'"{case.task}" is for labels of {TASKS[case.task].of}s, {name} has those of {kind}s'
+    edges = all(family_of(each).edge_attributes for each in members(name))
+    for key, text in model.misfits(kind, edges):
+        yield f"model.{key}", text
     if kind == "graph":
         return
     if not case.objective.supervised:

@@ -8,10 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fedmpi.datasets.options import Scaling
 from fedmpi.datasets.raw import ExampleKind
-from fedmpi.models.options import Shape
+from fedmpi.models.options import MODELS, Shape
 
-Outputs = Literal["classes", "labels", "numbers", "other"]
-"""What outputs are: logits of classes, of binary labels, numbers, or what only task or algorithm can read."""
+Outputs = Literal["classes", "labels", "numbers", "relations", "prototypes", "embeddings", "other"]
+"""What outputs are: logits of classes or of binary labels, numbers, scores of relations; logits beside which
+prototypes decide; vectors of graphs; or what only task or algorithm can read."""
+
+Prototypes = tuple[tuple[float, ...] | None, ...]
+"""Of each class; None where no client had it."""
 
 
 class About(BaseModel):
@@ -44,8 +48,10 @@ class About(BaseModel):
         See `Outputs`.
     center, scale : tuple of float
         Numbers are ``output * scale + center``.
-    model : dict
-        Settings of the network.
+    prototypes : tuple of (tuple of float or None)
+        FedProto's: see `Prototypes`.
+    model, objective : dict
+        Settings of the network, and of what it was trained by.
     plugin : dict of str to str
         SHA-256 of the files that define parts of the run.
     parameter_digest : str
@@ -73,7 +79,9 @@ class About(BaseModel):
     outputs: Outputs
     center: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
+    prototypes: Prototypes = ()
     model: dict[str, Any]
+    objective: dict[str, Any] = {"name": "supervised"}
     plugin: dict[str, str] = {}
     parameter_digest: str = Field(pattern="^[0-9a-f]{16}$")
     fedmpi_version: str
@@ -82,6 +90,11 @@ class About(BaseModel):
     def shape(self) -> Shape:
         """Shape of the network."""
         return Shape(self.num_features, len(self.names), self.edge_features)
+
+    @property
+    def relational(self) -> bool:
+        """Whether the network reads the relation of each edge."""
+        return MODELS.find(str(self.model.get("name"))).relational
 
     @property
     def degree_max(self) -> int | None:

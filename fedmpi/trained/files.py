@@ -53,8 +53,6 @@ def load(path: Path) -> TrainedModel:
         return TrainedModel(known, unpacked(content, path.suffix))
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
-    except ValidationError as error:
-        raise BadInput(f"{about}: model: {in_words(error)}") from error
     except Exception as error:  # whatever torch or safetensors say of bytes that are not theirs
         text = " ".join(str(error).split())
         raise BadInput(f"{path}: damaged, or no model of {about.name} ({text[:120]})") from error

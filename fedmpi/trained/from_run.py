@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fedmpi import __version__
+from fedmpi.algorithms.fedproto import FedProto
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client
 from fedmpi.client.factory import ClientFactory
@@ -29,8 +30,9 @@ from fedmpi.store import checkpoint
 from fedmpi.store.checkpoint import Manifest, Unfit
 from fedmpi.store.reader import Run
 from fedmpi.tasks.base import Task
+from fedmpi.tasks.link_prediction import LinkPrediction
 from fedmpi.tasks.regression import Regression
-from fedmpi.trained.about import About, Outputs
+from fedmpi.trained.about import About, Outputs, Prototypes
 from fedmpi.trained.model import TrainedModel, digest_text
 
 _OUTPUTS: Mapping[str, Outputs] = {
@@ -68,10 +70,6 @@ def from_run(run: Run, client: str | None, source: DataSource, round: Which = "l
     """
     checked = check_stored(run.config, run.folder)
     _refuse_other_plugins(run, checked.case)
-    if not checked.case.objective.supervised:
-        raise BadInput(
-            f'{run.folder}: objective "{checked.case.objective.name}" trains no model with outputs'
-        )
     if round not in get_args(Which):
         raise BadInput(f'round must be "last" or "best", not {round!r}')
     if round == "best" and checked.case.keep != "best":
@@ -112,6 +110,7 @@ class _Checkpoint:
 
     def __init__(self, run: Run, checked: Checked, source: DataSource, manifest: Manifest) -> None:
         self._run, self._case, self._manifest = run, checked.case, manifest
+        self._algorithm = checked.algorithm
         raws = load(self._case, source)
         _refuse_other_data(run, self._case, raws, source)
         partition = deal(self._case, checked.algorithm, raws)
@@ -125,7 +124,7 @@ class _Checkpoint:
         names = self._run.clients
         if name is not None and name not in names:
             raise BadInput(
-                f'{self._run.folder}: there is no client "{name}"{closest(name, names)}; '
+                f'{self._run.folder}: there is no client "{name}"{closest(str(name), names)}; '
                 f"its clients: {_listed(names)}"
             )
         whole = name is None and len(names) > 1
@@ -142,8 +141,26 @@ class _Checkpoint:
             parameters, after = client.best.parameters, client.best.round + 1
         client.model.parameters.copy_(parameters)
         state = client.model.module.state_dict()
-        about = self._about("" if whole else names[number], number, after, client.model.parameters)
+        reading = self._reading(client, round)
+        about = self._about("" if whole else names[number], number, after, parameters, *reading)
         return TrainedModel(about, state)
+
+    def _reading(self, client: Client, round: Which) -> tuple[Outputs, Prototypes]:
+        """Return what outputs are, and the prototypes that decide in place of some."""
+        algorithm, task = self._algorithm, self._federation.task
+        usual: Outputs = "embeddings" if not task.supervised else _outputs_of(task)
+        if not self._hooks.predict:
+            return usual, ()
+        if not isinstance(algorithm, FedProto):
+            return "other", ()
+        known = client.known["prototypes"]
+        if algorithm.options.predict == "classifier" or known is None:
+            return usual, ()
+        if round == "best":  # the prototypes of that round are not kept
+            return "other", ()
+        missing = known.isnan().any(dim=1).tolist()
+        rows = zip(missing, known.tolist(), strict=True)
+        return "prototypes", tuple(None if gone else tuple(row) for gone, row in rows)
 
     def _is_shared(self) -> bool:
         """Return whether every tensor travels, and all clients got the same."""
@@ -168,7 +185,15 @@ class _Checkpoint:
             raise Unfit(f"the state of {self._run.clients[number]} is not the one that the record is of")
         return client
 
-    def _about(self, client: str, number: int, after: int, parameters: Tensor) -> About:
+    def _about(
+        self,
+        client: str,
+        number: int,
+        after: int,
+        parameters: Tensor,
+        outputs: Outputs,
+        prototypes: Prototypes,
+    ) -> About:
         case, federation = self._case, self._federation
         split, shape = federation.partition.clients[number], federation.shapes[number]
         raw, task = federation.raws[split.dataset], federation.task
@@ -191,10 +216,12 @@ class _Checkpoint:
             edge_features=shape.edges,
             examples=raw.examples,
             names=names,
-            outputs="other" if self._hooks.predict else _outputs_of(task),
+            outputs=outputs,
+            prototypes=prototypes,
             center=tuple(task.center.tolist()) if isinstance(task, Regression) else (),
             scale=tuple(task.scale.tolist()) if isinstance(task, Regression) else (),
             model=case.model.model_dump(mode="json"),
+            objective=case.objective.model_dump(mode="json"),
             plugin=case.plugin,
             parameter_digest=digest_text(parameters.numpy()),
             fedmpi_version=__version__,
@@ -203,6 +230,8 @@ class _Checkpoint:
 
 def _outputs_of(task: Task) -> Outputs:
     """Return what a task's outputs are; "other" where it has code of its own for them."""
+    if type(task) is LinkPrediction:
+        return "relations"
     own = type(task).outputs is not Task.outputs or not type(task).__module__.startswith("fedmpi.")
     return "other" if own else _OUTPUTS[task.labels]
 

@@ -1,4 +1,4 @@
-"""Graphs for a trained model: those of a dataset by its name, or the user's own of torch-geometric."""
+"""Graphs for a trained model: those of a dataset by its name, or the user's own."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from torch_geometric.data import Data
 from fedmpi.client.passes import in_parts
 from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all, options_class
-from fedmpi.datasets.networks import attributed
+from fedmpi.datasets.networks import attributed, with_relations
 from fedmpi.datasets.raw import RawGraphs
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.graphs.encodings import structure_encoding
-from fedmpi.graphs.packed import GraphSet, pointers
+from fedmpi.graphs.from_networkx import as_data
+from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.trained.about import About
 
-_FROM_STRUCTURE = ("degree", "constant")
+_FROM_STRUCTURE = ("degree", "constant", "identity")
 """Kinds of features that need no ``x``."""
 
 
@@ -38,7 +39,7 @@ def prepared(raw: RawGraphs, about: About, structure: tuple[int, int] | None) ->
     kind = "attributes" if raw.name == _OWN and raw.node_attributes is not None else about.features
     if (width := feature_width(raw, kind, about.degree_max)) != about.num_features:
         raise BadInput(f"{raw.name}: nodes have {width} features, the model reads {about.num_features}")
-    if raw.edge_width != about.edge_features:
+    if raw.edge_width != about.edge_features and not about.relational:
         raise BadInput(
             f"{raw.name}: edges have {raw.edge_width} attributes, the model reads {about.edge_features}"
         )
@@ -54,8 +55,11 @@ def of_dataset(name: str, about: About) -> RawGraphs:
     Raises
     ------
     BadInput
-        It cannot be had, is several, or has no examples of the model's kind.
+        It cannot be had, is several, or has no examples of the model's kind; or the model reads relations
+        of edges, which are examples.
     """
+    if about.relational:
+        raise BadInput(f"{name}: its triples are what is asked: give a Data with those that are known")
     source = DataSource.from_environment()
     source.prepare(name)
     raws = load_all(options_class({"name": name})(name=name), source)
@@ -74,9 +78,10 @@ def own(graphs: Any, about: About) -> RawGraphs:
 
     Parameters
     ----------
-    graphs : Data, Batch or iterable of these
+    graphs : Data, Batch, graph of networkx, or iterable of these
         Each with ``edge_index``; ``x`` where features are not made of the structure, ``edge_attr`` where the
-        model's dataset has attributes of edges, ``edge_label_index`` where outputs are of edges.
+        model's dataset has attributes of edges, ``edge_type`` where the model reads relations,
+        ``edge_label_index`` where outputs are of edges.
     about : About
 
     Raises
@@ -90,11 +95,7 @@ def own(graphs: Any, about: About) -> RawGraphs:
     with_x = listed[0].x is not None or about.features not in _FROM_STRUCTURE
     parts = [_Part(number, graph, about, with_x) for number, graph in enumerate(listed)]
     first = pointers([part.num_nodes for part in parts])
-    senders, receivers = np.concatenate(
-        [part.edges + start for part, start in zip(parts, first[:-1], strict=True)], axis=1
-    )
-    attributes = np.concatenate([part.attributes for part in parts]) if about.edge_features else None
-    topology, attributes = attributed(senders, receivers, first, attributes)
+    topology, attributes = _edges(parts, first, about)
     places = None
     if about.examples == "node":
         places = np.arange(topology.num_nodes)
@@ -113,14 +114,30 @@ def own(graphs: Any, about: About) -> RawGraphs:
     )
 
 
+def _edges(
+    parts: Sequence[_Part], first: npt.NDArray[np.int64], about: About
+) -> tuple[Topology, npt.NDArray[Any] | None]:
+    """Return the edges of all graphs, and their attributes or relations where the model reads them."""
+    senders, receivers = np.concatenate(
+        [part.edges + start for part, start in zip(parts, first[:-1], strict=True)], axis=1
+    )
+    if about.relational:
+        relations = np.concatenate([part.relations for part in parts])
+        topology, kept = with_relations(senders, receivers, relations, first)
+        return topology, kept[:, None]
+    attributes = np.concatenate([part.attributes for part in parts]) if about.edge_features else None
+    return attributed(senders, receivers, first, attributes)
+
+
 def _each(graphs: Any) -> Iterator[Data]:
     """Yield single graphs."""
+    graphs = as_data(graphs)
     if isinstance(graphs, GeometricBatch):
         yield from graphs.to_data_list()
     elif isinstance(graphs, Data):
         yield graphs
     elif isinstance(graphs, Iterable) and not isinstance(graphs, str | bytes | torch.Tensor):
-        for each in graphs:
+        for each in map(as_data, graphs):
             if not isinstance(each, Data):
                 raise BadInput(f"graphs must be torch_geometric.data.Data, not {type(each).__name__}")
             yield from _each(each)
@@ -140,6 +157,14 @@ class _Part:
         if about.edge_features:
             shape = (self.edges.shape[1], about.edge_features)
             self.attributes = self._array("edge_attr", np.float32, shape)
+        if about.relational:
+            self.relations = self._array("edge_type", np.int64, (self.edges.shape[1],))
+            if self.relations.size and not 0 <= self.relations.min() <= self.relations.max() < len(
+                about.names
+            ):
+                raise BadInput(
+                    f"{self._place}: edge_type must be numbers of the {len(about.names)} relations"
+                )
         if about.examples == "edge":
             self.pairs = self._array("edge_label_index", np.int64, (2, None))
             self._refuse_outside(self.pairs)

@@ -1,51 +1,33 @@
-"""A trained model as a module of torch: outputs and predictions for graphs."""
+"""A trained model as a module of torch: outputs, vectors and predictions for graphs."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
-from fedmpi.datasets.raw import RawGraphs
+from fedmpi.client.view_batches import views_of
 from fedmpi.errors import BadInput
 from fedmpi.graphs.batch import Batch
+from fedmpi.graphs.diffusion import ViewedGraphs, diffuse
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.vectors import digest
+from fedmpi.kinds import Kind
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.networks import build
 from fedmpi.models.options import MODELS
+from fedmpi.objectives.options import OBJECTIVES
+from fedmpi.objectives.unsupervised import Network, OneEncoder, network_of
+from fedmpi.store.stored import in_words
 from fedmpi.trained.about import About
 from fedmpi.trained.graphs import of_dataset, own, prepared
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What a model says of n examples, in their order.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns: classes, labels or numbers.
-    labels : list of str or None
-        Most probable class of each example, where it has one.
-    probabilities : float64 [n, C] or None
-        Of classes, which add up to 1, or of each label.
-    values : float64 [n, T] or None
-        Predicted numbers, in the labels' own units.
-    """
-
-    names: tuple[str, ...]
-    labels: list[str] | None = None
-    probabilities: Floats | None = None
-    values: Floats | None = None
+from fedmpi.trained.predictions import READERS, Predictions
 
 
 class TrainedModel(nn.Module):
@@ -59,17 +41,22 @@ class TrainedModel(nn.Module):
         The network, whose state dict a file holds.
     kernels : str
         "csr" takes torch's sparse products, "reference" torch-geometric's layers, where the model has both.
+
+    Raises
+    ------
+    BadInput
+        The tensors are not those of `about`.
     """
 
     kernels: Literal["csr", "reference"] = "csr"
 
     def __init__(self, about: About, state: Mapping[str, Tensor]) -> None:
         super().__init__()
-        kind = MODELS.find(str(about.model.get("name")))
-        options = kind.model_validate_json(json.dumps(kind.recorded(about.model)))
+        options, objective = _options(MODELS, about.model), _options(OBJECTIVES, about.objective)
         self.about, self._structure = about, options.structure_columns
-        self.network = build(options, about.shape)
+        self.network = network_of(objective, options, about.shape)
         self.network.load_state_dict(state)
+        self._objective: OneEncoder | None = None if objective.supervised else objective.make()
         if digest_of(self.network) != about.parameter_digest:
             raise BadInput("the tensors are not those of this model: their digest is another one")
         self.eval()
@@ -83,22 +70,38 @@ class TrainedModel(nn.Module):
     def forward(self, graphs: Any) -> Tensor:
         """Return the outputs of graphs, or of their nodes or pairs of nodes, float32 [n, C].
 
+        Of an encoder of an unsupervised objective they are the vectors of graphs, float32 [n, d].
+
         Parameters
         ----------
-        graphs : Data, Batch or list of Data
-            Of torch-geometric: see `fedmpi.trained.graphs.own`.
+        graphs : Data, Batch, graph of networkx, list of these, or str
+            See `fedmpi.trained.graphs.own`; or the name of a dataset.
 
         Raises
         ------
         BadInput
             A graph lacks what the model reads.
         """
-        return self._outputs(own(graphs, self.about))
+        return self._rows(graphs, self._vectors if self._objective else self._outputs)
 
-    def _outputs(self, raw: RawGraphs) -> Tensor:
-        device = next(self.network.parameters()).device
-        parts = prepared(raw, self.about, self._structure)
-        return torch.cat([self.network(Batch.of(part, device), None, self.kernels) for part in parts])
+    @torch.no_grad()
+    def embed(self, graphs: Any) -> npt.NDArray[np.float32]:
+        """Return the vectors of graphs, or of their nodes or pairs, float32 [n, d], in their order.
+
+        They are what an unsupervised objective is judged by, else what the head of the model reads.
+
+        Parameters
+        ----------
+        graphs
+            The same as the module takes.
+
+        Raises
+        ------
+        BadInput
+            A graph lacks what the model reads.
+        """
+        vectors: npt.NDArray[np.float32] = self._rows(graphs, self._vectors).cpu().numpy()
+        return vectors
 
     @torch.no_grad()
     def predict(self, graphs: Any) -> Predictions:
@@ -106,8 +109,8 @@ class TrainedModel(nn.Module):
 
         Parameters
         ----------
-        graphs : Data, Batch, list of Data, or str
-            The same as the module takes, or the name of a dataset.
+        graphs
+            The same as the module takes.
 
         Raises
         ------
@@ -115,20 +118,49 @@ class TrainedModel(nn.Module):
             A graph lacks what the model reads, or outputs are no predictions.
         """
         about = self.about
-        if about.outputs == "other":
+        if about.outputs == "embeddings":
+            raise BadInput(
+                f"{about.objective['name']} trains no labels: embed(graphs) has the graphs' vectors"
+            )
+        if about.outputs not in READERS:
             raise BadInput(
                 f"{about.task} with {about.algorithm} predicts by more than the model's outputs: "
                 "call the model for these"
             )
-        raw = of_dataset(graphs, about) if isinstance(graphs, str) else own(graphs, about)
-        outputs = self._outputs(raw).double()
-        if about.outputs == "numbers":
-            values = outputs.cpu().numpy() * np.array(about.scale) + np.array(about.center)
-            return Predictions(about.names, values=values)
-        if about.outputs == "labels":
-            return Predictions(about.names, probabilities=outputs.sigmoid().cpu().numpy())
-        classes = [about.names[number] for number in outputs.argmax(dim=1).tolist()]
-        return Predictions(about.names, classes, outputs.softmax(dim=1).cpu().numpy())
+        of = self._vectors if about.outputs == "prototypes" else self._outputs
+        return READERS[about.outputs](about, self._rows(graphs, of).double())
+
+    def _rows(self, graphs: Any, of: Callable[[GraphSet], Tensor]) -> Tensor:
+        """Return what the model says of graphs, or of a dataset by its name, part by part."""
+        raw = of_dataset(graphs, self.about) if isinstance(graphs, str) else own(graphs, self.about)
+        return torch.cat([of(part) for part in prepared(raw, self.about, self._structure)])
+
+    def _outputs(self, graphs: GraphSet) -> Tensor:
+        outputs: Tensor = self.network(Batch.of(graphs, self._device), None, self.kernels)
+        return outputs
+
+    def _vectors(self, graphs: GraphSet) -> Tensor:
+        if self._objective is None:
+            network: Any = self.network
+            embedded: Tensor = network.embed(Batch.of(graphs, self._device), None, self.kernels)
+            return embedded
+        view = self._objective.options.view if self._objective.embeds_views else None
+        part = ViewedGraphs(graphs, None if view is None else diffuse(graphs.topology, view))
+        views = views_of(part, self._objective, self._device)
+        return self._objective.vectors(Network.of(self.network), views)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+
+def _options(kind: Kind[Any], table: Mapping[str, Any]) -> Any:
+    """Return the options of a model or an objective as they were dumped."""
+    found = kind.find(str(table.get("name")))
+    try:
+        return found.model_validate_json(json.dumps(found.recorded(table)))
+    except ValidationError as error:
+        raise BadInput(f"{kind.title}: {in_words(error)}") from error
 
 
 def digest_of(network: nn.Module) -> str:

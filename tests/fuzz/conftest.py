@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis.strategies import SearchStrategy
 
+from tests.fuzz.bench import Bench
 from tests.fuzz.home import make
 from tests.fuzz.oracle import Failure
 from tests.fuzz.server import Server
@@ -78,3 +79,9 @@ def explore(request, tmp_path):
 def home(tmp_path_factory, server):
     """A folder with a file of every kind."""
     return make(tmp_path_factory.mktemp("home"), server)
+
+
+@pytest.fixture(scope="session")
+def bench(home, server):
+    """Runs commands on copies of these files."""
+    return Bench(home, server, {})

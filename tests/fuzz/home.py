@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 
+from fedmpi.case.initial import SUFFIXES
 from fedmpi.datasets.raw import digest
 from fedmpi.datasets.source import DataSource
 from fedmpi.store import embeddings
@@ -54,6 +55,10 @@ def make(path: Path, server: Server) -> Path:
     with tarfile.open(path / "bundle.tar.gz") as archive:
         archive.extractall(path / "unpacked", filter="data")
     _good(server.run(path, "data", "fetch", "FUZZ", "own/OWN", "--mirror", "mirror", "--data", "cache"))
+    for suffix in SUFFIXES:
+        file = f"models/mine{suffix}"
+        (path / "models").mkdir(exist_ok=True)
+        _good(server.run(path, "export", "runs/whole", "--client", "synthetic-0", "--model", file))
     if known := os.environ.get("FEDMPI_MIRROR"):
         (path / "mirror" / "moleculenet").mkdir()
         shutil.copy(Path(known) / "moleculenet" / "SAMPL.csv", path / "mirror" / "moleculenet")
@@ -104,6 +109,14 @@ def check_files() -> None:
     folder, cache = sys.argv[1:]
     for path in sorted(Path(folder).glob("*.pt")):
         _source(cache).check(f"./{path}")
+
+
+def load_model() -> None:
+    """Print all tensors of the model of a file: ``FILE``."""
+    import fedmpi
+
+    state = fedmpi.load_model(sys.argv[1]).network.state_dict()
+    print({name: each.numpy().tobytes().hex() for name, each in state.items()})
 
 
 def load_embeddings() -> None:

@@ -34,7 +34,8 @@ LOADED = ("fedmpi.cli.main", "fedmpi.cli.report", "fedmpi.cli.compare", "fedmpi.
           "fedmpi.cli.scaling", "fedmpi.cli.paper", "fedmpi.cli.plot",
           "fedmpi.jobs.submission", "fedmpi.datasets.smiles", "fedmpi.analysis.page.build",
           "fedmpi.reproduction.document", "numpy.ma", "glob", "rich._emoji_codes",
-          "fedmpi.runs.run", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
+          "fedmpi.runs.run", "fedmpi.cli.export", "fedmpi.trained.files", "fedmpi.trained.from_run",
+          "fedmpi.models.gin", "safetensors.torch", "torch.utils.serialization", "fedmpi.cli.progress", "networkx", "numba", "sklearn.cluster",
           "sklearn.linear_model", "sklearn.metrics")  # fmt: skip
 """What commands import: a child finds it loaded. MPI, which no fork outlives, is started by the child."""
 

@@ -1,7 +1,8 @@
-"""Networks of torch-geometric's layers, against the same networks written in plain torch-geometric."""
+"""Networks of torch-geometric's layers and whole models, against the same networks written in plain torch-geometric."""
 
 import inspect
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.models.counted import count_model
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.layer_options import LAYERS
+from fedmpi.models.layer_options import LAYERS, STACKS, WHOLE
 from fedmpi.models.layers import DropoutInside
 from fedmpi.models.networks import build
 from fedmpi.models.options import MODELS, Shape
+from tests.algorithms.programs import named
 from tests.making import flat, packed
 
 DEGREES = torch.tensor([1, 3, 2])
@@ -60,9 +62,17 @@ GIVEN = {
     "GINEConv": {"eps": 0.5},
     "PNAConv": {"degrees": [1, 3, 2], "towers": 2},
     "GPSConv": {"heads": 2},
+    "GCN": {"improved": True, "jk": "cat", "norm": "batch_norm", "act": "elu"},
+    "GraphSAGE": {"aggr": "max", "norm": "graph_norm"},
+    "GIN": {"train_eps": True, "norm": "batch_norm", "jk": "max"},
+    "GAT": {"heads": 4, "v2": True, "norm": "layer_norm", "jk": "last"},
+    "PNA": {"degrees": [1, 3, 2], "towers": 2, "act": "gelu"},
+    "EdgeCNN": {"aggr": "mean", "norm": "batch_norm", "act": "tanh"},
+    "AttentiveFP": {"num_timesteps": 2},
 }
-WITHOUT_EDGES = [name for name in LAYERS if name != "GINEConv"]
-WITH_EDGES = ["GATConv", "GATv2Conv", "TransformerConv", "GINEConv", "PNAConv", "GPSConv"]
+NAMES = [*LAYERS, *WHOLE]
+WITHOUT_EDGES = [name for name in NAMES if name not in ("GINEConv", "AttentiveFP")]
+LAYERS_WITH_EDGES = ["GATConv", "GATv2Conv", "TransformerConv", "GINEConv", "PNAConv", "GPSConv"]
 
 
 def options(layer, **more):
@@ -105,7 +115,7 @@ class Network(nn.Module):
 
 @pytest.mark.parametrize(
     ("layer", "edges"),
-    [*((layer, None) for layer in WITHOUT_EDGES), *((layer, 2) for layer in WITH_EDGES)],
+    [*((name, None) for name in PLAIN if name != "GINEConv"), *((name, 2) for name in LAYERS_WITH_EDGES)],
 )
 def test_logits_are_those_of_plain_torch_geometric(layer, edges, bonded, plain):
     module = flat(options(layer, options=GIVEN[layer]), 5, 3, edges or 0).module
@@ -119,35 +129,93 @@ def test_logits_are_those_of_plain_torch_geometric(layer, edges, bonded, plain):
         torch.testing.assert_close(module(batch, None), expected, rtol=1e-5, atol=1e-6)
 
 
+class Whole(nn.Module):
+    """A whole model of torch-geometric between the same Linears."""
+
+    def __init__(self, name, edges):
+        super().__init__()
+        given = {key: value for key, value in GIVEN[name].items() if key != "degrees"}
+        if name == "PNA":
+            given |= {"aggregators": ["mean", "min", "max", "std"], "deg": DEGREES}
+            given["scalers"] = ["identity", "amplification", "attenuation"]
+        self.pre = nn.Linear(5, 8)
+        more = {"edge_dim": edges} if edges else {}
+        self.conv = nn.ModuleList([getattr(pyg.models, name)(8, 8, 2, **given, **more)])
+        self.post, self.readout = nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x, edge_index, batch, **named):
+        x = self.conv[0](self.pre(x), edge_index, batch=batch, batch_size=3, **named)
+        return self.readout(self.post(pyg.global_mean_pool(x, batch)).relu())
+
+
 @pytest.mark.parametrize(
-    ("name", "layer", "given"),
-    [
-        ("GCN", "GCNConv", {"improved": True}),
-        ("GraphSAGE", "SAGEConv", {"aggr": "max"}),
-        ("GIN", "GINConv", {"train_eps": True}),
-        ("GAT", "GATv2Conv", {"heads": 4, "v2": True}),
-    ],
+    ("name", "edges"), [*((name, None) for name in STACKS), *((name, 2) for name in ("GAT", "PNA"))]
 )
-def test_a_whole_model_of_torch_geometric_is_such_a_stack(name, layer, given, plain):
-    """Its states before the last activation; it has no Linear before, and its MLPs have other names."""
-    named = {key: value for key, value in given.items() if key != "v2"}
-    module = flat(options(layer, head_layers=0, options=named), 5, 1).module
-    whole = getattr(pyg.models, name)(8, 8, 2, **given).eval()
-    states = {
-        key.replace("nn.0.", "nn.lins.0.").replace("nn.2.", "nn.lins.1."): value
-        for key, value in module.conv.state_dict().items()
-    }
-    whole.convs.load_state_dict(states)
-    batch = Batch.of(plain)
+def test_logits_are_those_of_a_whole_model_of_torch_geometric(name, edges, bonded, plain):
+    module = flat(options(name, options=GIVEN[name], dropout=0.0), 5, 3, edges or 0).module
+    network = Whole(name, edges)
+    network.load_state_dict(module.state_dict())
+    batch = Batch.of(bonded if edges else plain)
+    named = {"edge_attr": batch.edges} if edges else {}
+    streams, close = DropoutStreams(0, 0, 0, 0), {"rtol": 1e-5, "atol": 1e-6}
+    for way in (network.train, network.eval):  # the batch's moments, then the running ones
+        expected = way()(batch.x, batch.edge_index, batch.graph_of_node, **named)
+        assert expected.std(dim=0).min() > 0
+        torch.testing.assert_close(module(batch, streams), expected, **close)
+        streams = None
+
+
+def test_attentive_fp_with_one_layer_as_head_is_torch_geometrics(bonded):
+    given = {"options": GIVEN["AttentiveFP"], "head_layers": 1, "dropout": 0.4}
+    module = flat(options("AttentiveFP", **given), 5, 3, 2).module
+    network = pyg.models.AttentiveFP(5, 8, 3, edge_dim=2, num_layers=2, num_timesteps=2).eval()
+    state = {name.removeprefix("conv.0."): value for name, value in module.state_dict().items()}
+    for ours, theirs in (("pre", "lin1"), ("readout", "lin2")):
+        state |= {f"{theirs}.{part}": state.pop(f"{ours}.{part}") for part in ("weight", "bias")}
+    network.load_state_dict(state)
+    batch = Batch.of(bonded)
     with torch.no_grad():
-        expected = whole(module.pre(batch.x), batch.edge_index)
-        found = module.embed(batch, None)
-    torch.testing.assert_close(found, pyg.global_mean_pool(expected, batch.graph_of_node))
+        expected = network(batch.x, batch.edge_index, batch.edges, batch.graph_of_node)
+        torch.testing.assert_close(module(batch, None), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_models_drop_in_training_alone(name, bonded):
+    found = []
+    for drop in (0.0, 0.5):
+        given = {key: value for key, value in GIVEN[name].items() if key != "norm"}
+        module = flat(options(name, options=given, dropout=drop, head_layers=1), 5, 3, 2).module
+        found.append([module(Batch.of(bonded), streams) for streams in (None, DropoutStreams(0, 0, 0, 0))])
+    (evaluated, trained), (evaluated_inside, trained_inside) = found
+    assert torch.equal(evaluated, trained)
+    assert torch.equal(evaluated_inside, evaluated)
+    assert not torch.allclose(trained_inside, trained)
+
+
+def test_running_moments_of_a_whole_model_are_statistics_and_its_constants_are_not():
+    model = flat(options("GIN", options={"norm": "batch_norm"}), 5, 3)
+    assert {slot.name.rpartition(".")[2] for slot in model.statistics} == {"running_mean", "running_var"}
+    assert len(model.statistics) == 2 * 3  # an MLP's in each of two layers, and one between these
+
+
+def test_what_leaves_the_client_of_a_whole_model():
+    model = flat(options("GCN", options={"norm": "batch_norm"}), 5, 3)
+    fedavg, fedbn = (
+        model.shared(partial(named(name).shares, share="conv")).size for name in ("fedavg", "fedbn")
+    )
+    convolutions, norm = 2 * (8 * 8 + 8), 4 * 8  # scale, shift and running moments between two layers
+    assert (fedavg, fedbn) == (convolutions + norm, convolutions)
+
+
+def test_one_node_is_normalised_as_in_evaluation(plain):
+    module = flat(options("GCN", options={"norm": "batch_norm"}, dropout=0.0), 5, 3).module
+    alone = Batch.of(plain.take(np.array([2])))
+    assert torch.equal(module(alone, DropoutStreams(0, 0, 0, 0)), module(alone, None))
 
 
 @pytest.mark.parametrize("layer", WITHOUT_EDGES)
 def test_nothing_reads_torchs_generator(layer, plain):
-    inside = {"dropout": 0.5} if "dropout" in LAYERS[layer] else {}
+    inside = {"dropout": 0.5} if "dropout" in LAYERS.get(layer, ()) else {}
     model = flat(options(layer, options=GIVEN[layer] | inside), 5, 3)
     batch, before = Batch.of(plain), torch.random.get_rng_state()
     first = model.module(batch, DropoutStreams(0, 1, 2, 3))
@@ -191,7 +259,10 @@ def test_convolutions_have_one_shape_whatever_the_features(layer):
     assert len(found[0]) >= 4
 
 
-@pytest.mark.parametrize(("layer", "given"), [*GIVEN.items(), ("GINConv", {"eps": 0.5})])
+@pytest.mark.parametrize(
+    ("layer", "given"),
+    [*((name, GIVEN[name]) for name in [*LAYERS, "PNA", "AttentiveFP"]), ("GINConv", {"eps": 0.5})],
+)
 def test_nothing_travels_that_nobody_trains(layer, given):
     model = flat(options(layer, options=given), 5, 3, 2)
     assert model.statistics == ()
@@ -210,11 +281,18 @@ def test_options_are_those_that_torch_geometrics_layer_has(layer):
     assert {renamed.get(name, name) for name in LAYERS[layer]} <= set(there)
 
 
+def test_a_whole_models_options_are_those_of_its_layers_and_of_the_stack():
+    assert STACKS["GAT"] - STACKS["GCN"] == {"heads", "concat", "negative_slope", "residual", "v2"}
+    assert STACKS["PNA"] == LAYERS["PNAConv"] | {"act", "norm", "jk"}
+
+
 def test_a_layer_that_needs_attributes_of_edges_says_so():
     with pytest.raises(
         BadInput, match='"GINEConv" needs attributes of edges, the data have none: use "GINConv"'
     ):
         build(options("GINEConv"), Shape(5, 3))
+    with pytest.raises(BadInput, match=r'"AttentiveFP" needs attributes of edges.*: use "GAT"'):
+        build(options("AttentiveFP", options=GIVEN["AttentiveFP"]), Shape(5, 3))
 
 
 def test_attention_between_all_nodes_of_a_graph_is_counted(plain):

@@ -30,7 +30,22 @@ algorithm = { name = "fedprox", nu = 1 } -> case.algorithm.nu: unknown key; did 
 algorithm = { name = "fedprox", mu = -1 } -> case.algorithm.mu: input should be greater than or equal to 0
 model = "ginn" -> there is no "ginn"; did you mean "gin"? (valid: fedgraphnn/gat,
 model = "torch-geometric" -> case.model.layer: field required
-model = { name = "torch-geometric", layer = "GCN" } -> case.model.layer: input should be 'GCNConv', 'SAGEConv', 'GATConv'
+model = { name = "torch-geometric", layer = "DimeNet" }
+    -> case.model.layer: input should be 'GCNConv', 'SAGEConv', ... 'GCN', ... 'EdgeCNN' or 'AttentiveFP' (got 'DimeNet')
+model = { name = "torch-geometric", layer = "GCN", options = { heads = 2 } }
+    -> case.model: "GCN" has no option heads (known: act, add_self_loops, bias, improved, jk, norm, normalize)
+model = { name = "torch-geometric", layer = "GIN", options = { norm = "graph_norm" } }
+    -> case.model: "GIN" would take "graph_norm" over all graphs of a batch: use "batch_norm"
+model = { name = "torch-geometric", layer = "AttentiveFP" }
+    -> case.model: "AttentiveFP" needs the option num_timesteps, steps of its readout, such as 2
+model = { name = "torch-geometric", layer = "AttentiveFP", pooling = "sum", options = { num_timesteps = 2 } }
+    -> case.model: "AttentiveFP" reads its graphs itself: leave out pooling
+model = { name = "torch-geometric", layer = "AttentiveFP", options = { num_timesteps = 2 } }
+    -> case.model.layer: "AttentiveFP" needs attributes of edges, the data have none: use "GAT"
+model = { name = "torch-geometric", layer = "GINEConv" }
+    -> case.model.layer: "GINEConv" needs attributes of edges, the data have none: use "GINConv"
+dataset = "Cora"; model = { name = "torch-geometric", layer = "AttentiveFP", options = { num_timesteps = 2 } }
+    -> case.model.layer: "AttentiveFP" is for labels of graphs, not of nodes: use another layer
 model = { name = "torch-geometric", layer = "GCNConv", options = { heads = 2 } }
     -> case.model: "GCNConv" has no option heads (known: add_self_loops, bias, improved, normalize)
 model = { name = "torch-geometric", layer = "GCNConv", options = { add_self_loops = true, normalize = false } }

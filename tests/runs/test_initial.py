@@ -105,13 +105,22 @@ def test_the_configuration_has_the_files_digest_and_nothing_without_one(first, r
     assert record("second").config["initial"] == expected
 
 
-def test_it_is_the_same_on_two_ranks(first, run, tmp_path):
+@pytest.mark.parametrize(
+    ("mpi", "ranks"),
+    [
+        ("mpich", 2),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (("mpich", 3), ("openmpi", 1), ("openmpi", 3))
+        ),
+    ],
+)
+def test_it_is_the_same_on_any_ranks_under_both_mpis(first, run, tmp_path, mpi, ranks):
     run("one", initial="one.safetensors")
-    code, output = find("mpich").run(
-        2, "-m", "fedmpi", "run", "one.toml", "--out", "two", cwd=tmp_path, timeout=240
-    )
+    command = ("-m", "fedmpi", "run", "one.toml", "--out", "other")
+    code, output = find(mpi).run(ranks, *command, cwd=tmp_path, timeout=240)
     assert code == 0, output
-    assert differences(record("one").folder, record("two").folder) == []
+    assert differences(record("one").folder, record("other").folder) == []
     assert differences(record("first").folder, record("one").folder) != []
 
 

@@ -43,16 +43,28 @@ def trained(fedmpi, tmp_path):
     return run
 
 
-def held_out_of(folder: Path, client: int) -> SimpleNamespace:
-    """Return a client's validation graphs followed by its test graphs, and the place of the first of these."""
+def federation_of(folder: Path) -> SimpleNamespace:
+    """Return a run with its case and federation."""
     run = load_run(folder)
     checked, source = check_stored(run.config, folder), DataSource.from_environment()
     raws = load(checked.case, source)
     federation = assemble(checked.case, raws, deal(checked.case, checked.algorithm, raws), source.cache)
-    split = federation.partition.clients[client]
-    graphs = federation.data(checked.case, client)[1]
-    cut = len(split.examples(raws[split.dataset], "val"))
-    return SimpleNamespace(graphs=graphs, cut=cut, task=federation.task, run=run)
+    return SimpleNamespace(run=run, case=checked.case, federation=federation)
+
+
+def held_out_of(folder: Path, client: int) -> SimpleNamespace:
+    """Return a client's validation graphs followed by its test graphs, and the place of the first of these."""
+    found = federation_of(folder)
+    split = found.federation.partition.clients[client]
+    graphs = found.federation.data(found.case, client)[1]
+    cut = len(split.examples(found.federation.raws[split.dataset], "val"))
+    return SimpleNamespace(graphs=graphs, cut=cut, task=found.federation.task, run=found.run)
+
+
+def all_of(folder: Path, client: int):
+    """Return all graphs of a client of an unsupervised run."""
+    found = federation_of(folder)
+    return found.federation.graphs(found.case, found.federation.partition.clients[client].graphs)
 
 
 def listed(graphs, *, x=True) -> list[Data]:

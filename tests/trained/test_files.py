@@ -98,7 +98,7 @@ def in_json(**changed):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (no_pickle, "mine.pt: damaged, or no model of mine.json"),
+        (no_pickle, "mine.pt: it holds no state dict"),
         (cut_short, "mine.pt: damaged, or no model of mine.json"),
         (another, "mine.pt: the tensors are not those of this model: their digest is another one"),
         (lambda path: torch.save([1], path), "mine.pt: it holds no state dict"),
@@ -108,7 +108,11 @@ def in_json(**changed):
         (in_json(num_features=3), r"mine.pt: damaged, or no model of mine.json \(Error.* size mismatch"),
         (in_json(num_features=-3), "mine.json: num_features: Input should be greater than or equal to 1"),
         (in_json(model={"name": "gim"}), 'there is no "gim"; did you mean "gin"?'),
-        (in_json(model={"name": "gin", "layers": 0}), "mine.json: model: layers: Input should be greater"),
+        (in_json(model={"name": "gin", "layers": 0}), "mine.pt: model: layers: Input should be greater"),
+        (
+            in_json(objective={"name": "fclg", "temperature": 0}),
+            "mine.pt: objective: temperature: Input should be gr",
+        ),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )

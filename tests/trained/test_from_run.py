@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import fedmpi
 from fedmpi.config.tables import toml_document
 from fedmpi.datasets import cache
 from fedmpi.errors import BadInput
-from fedmpi.store import checkpoint
+from fedmpi.graphs.batch import Batch
+from fedmpi.store import checkpoint, embeddings
 from fedmpi.store.reader import load_run
 from tests.cli.test_resume import signalled
 from tests.mpi.molecules import prepare
-from tests.trained.conftest import CASE, held_out_of, listed, outcome_of
+from tests.trained.conftest import CASE, all_of, held_out_of, listed, outcome_of
 
 LOUVAIN = {
     "dataset": "synthetic-nodes",
@@ -147,8 +149,11 @@ def test_without_a_client_and_a_shared_model_it_names_the_clients(trained, setti
 
 
 def test_an_unknown_client_is_refused(trained):
+    folder = trained()
     with pytest.raises(BadInput, match='no client "synthetic-7"; did you mean "synthetic-'):
-        fedmpi.load_model(trained(), "synthetic-7")
+        fedmpi.load_model(folder, "synthetic-7")
+    with pytest.raises(BadInput, match='no client "0"; its clients: synthetic-0, synthetic-1'):
+        fedmpi.load_model(folder, 0)
 
 
 def test_a_run_without_checkpoints_says_why(trained):
@@ -175,18 +180,114 @@ def test_other_data_are_refused(trained, tmp_path, monkeypatch):
         fedmpi.load_model(folder, "client-00")
 
 
-def test_an_unsupervised_run_has_no_outputs(trained):
-    settings = {"partition": {"name": "dominant-share", "clients": 2}, "dataset": ONE["dataset"]}
-    with pytest.raises(BadInput, match='objective "infograph" trains no model with outputs'):
-        fedmpi.load_model(trained(**settings, model="gin-encoder", objective="infograph", share="all"), "a")
+UNSUPERVISED = {
+    "dataset": ONE["dataset"],
+    "partition": {"name": "dominant-share", "clients": 2},
+    "share": "all",
+    "evaluation": {"embeddings": [2]},
+}
 
 
-def test_prototypes_predict_by_more_than_the_model(trained):
-    folder = trained(algorithm="fedproto")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": {"name": "gin-encoder", "hidden": 8}, "objective": "fclg"},
+        {"model": {"name": "gin-encoder", "hidden": 8}, "objective": "infograph", "algorithm": "fedbn"},
+        {"model": {"name": "mvgrl", "hidden": 8, "layers": 2}, "objective": "mvgrl"},
+        {
+            "model": {"name": "mvgrl", "hidden": 8, "layers": 2, "register_layers": False},
+            "objective": {"name": "mvgrl", "diffusion": {"alpha": 0.3}},
+        },
+    ],
+    ids=["fclg", "infograph", "mvgrl", "frozen"],
+)
+def test_an_encoder_gives_the_vectors_that_the_run_judged(trained, command, settings):
+    folder = trained(**UNSUPERVISED, **settings)
+    run = load_run(folder)
+    kept = embeddings.load(folder)[2]["vectors"]
+    graphs = all_of(folder, 1)
+    model = fedmpi.load_model(folder, run.clients[1])
+    assert int(model.about.parameter_digest, 16) == run.results["parameter_digest"][-1, 1]
+    assert not model.training
+    found = model.embed(listed(graphs))
+    assert np.array_equal(found, kept[-graphs.num_graphs :])
+    with torch.no_grad():
+        assert np.array_equal(model(listed(graphs)).numpy(), found)
+    with pytest.raises(BadInput, match=r"trains no labels: embed\(graphs\) has the graphs' vectors"):
+        model.predict(listed(graphs))
+    command("export", folder, "--client", run.clients[1], "--model", "one.pt", code=0)
+    assert np.array_equal(fedmpi.load_model("one.pt").embed(listed(graphs)), found)
+
+
+def test_a_shared_encoder_is_loaded_without_a_client(trained):
+    folder = trained(**UNSUPERVISED, model={"name": "gin-encoder", "hidden": 8}, objective="fclg")
+    one = fedmpi.load_model(folder, load_run(folder).clients[0])
+    assert fedmpi.load_model(folder).about.parameter_digest == one.about.parameter_digest
+
+
+def test_vectors_of_a_supervised_model_are_what_its_head_reads(trained):
+    folder = trained()
+    held_out, model = held_out_of(folder, 1), fedmpi.load_model(folder, "synthetic-1")
+    graphs, network = listed(held_out.graphs), model.network
+    vectors = torch.from_numpy(model.embed(graphs))
+    with torch.no_grad():
+        assert torch.equal(network.readout(network.post(vectors).relu()), model(graphs))
+
+
+def test_prototypes_decide_as_in_the_run(trained, command):
+    folder = trained(algorithm="fedproto", local_epochs=3)
     held_out, model = held_out_of(folder, 0), fedmpi.load_model(folder, "synthetic-0")
+    graphs = listed(held_out.graphs)
     assert outcome_of(model, held_out).mean_loss == last(folder, "test_loss", 0)
+    found = model.predict(graphs)
+    right = [name == str(label) for name, label in zip(found.labels, held_out.graphs.labels, strict=True)]
+    assert np.mean(right[held_out.cut :]) == last(folder, "test_accuracy", 0)
+    assert np.mean(right[: held_out.cut]) == last(folder, "val_accuracy", 0)
+    rows, prototypes = model.embed(graphs), np.array(model.about.prototypes)
+    expected = -((rows[:, None] - prototypes) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-6)
+    assert found.probabilities is None
+    command("export", folder, "--client", "synthetic-0", "--model", "one.safetensors", code=0)
+    assert np.array_equal(fedmpi.load_model("one.safetensors").predict(graphs).scores, found.scores)
+
+
+def test_without_prototypes_the_head_decides(trained):
+    folder = trained(algorithm={"name": "fedproto", "predict": "classifier"})
+    model = fedmpi.load_model(folder, "synthetic-0")
+    assert model.about.outputs == "classes"
+
+
+def test_prototypes_of_a_best_round_are_not_kept(trained):
+    model = fedmpi.load_model(trained(algorithm="fedproto", keep="best"), "synthetic-0", "best")
     with pytest.raises(BadInput, match="with fedproto predicts by more than the model's outputs"):
-        model.predict(listed(held_out.graphs))
+        model.predict([])
+
+
+@pytest.mark.parametrize("task", ["link-prediction", "relation-prediction"])
+def test_triples_are_scored_as_in_the_run(trained, task):
+    folder = trained(
+        task=task,
+        dataset={"name": "synthetic-triples", "features": "identity"},
+        partition={"name": "metadata", "by": "class", "clients": 3},
+        model={"name": "rgcn", "hidden": 16},
+        share="all",
+    )
+    held_out = held_out_of(folder, 1)
+    graphs, labels, tested = held_out.graphs, held_out.graphs.labels, slice(held_out.cut, None)
+    batch = Batch.of(graphs)
+    client = Data(
+        x=batch.x.to_dense(),
+        edge_index=batch.edge_index,
+        edge_type=batch.edges[:, 0].long(),
+        edge_label_index=batch.places.T,
+    )
+    found = fedmpi.load_model(folder, held_out.run.clients[1]).predict(client)
+    chosen = found.probabilities[np.arange(len(labels)), labels]
+    loss = -np.log(chosen[tested]).mean()
+    assert loss == pytest.approx(last(folder, "test_loss", 1), rel=1e-5)
+    if task == "link-prediction":
+        assert found.labels is None
+        np.testing.assert_allclose(found.probabilities, 1 / (1 + np.exp(-found.scores)))
 
 
 def test_several_runs_are_refused(trained, command, tmp_path):

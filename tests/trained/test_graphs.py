@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from zipfile import ZipFile
 
+import networkx
 import numpy as np
 import pytest
 import torch
@@ -66,6 +67,14 @@ def test_a_graph_has_the_same_outputs_alone_in_a_list_and_in_a_batch(options):
     together = chosen(graphs)
     assert torch.allclose(torch.cat([chosen(each) for each in graphs]), together, atol=1e-6)
     assert torch.equal(chosen(GeometricBatch.from_data_list(graphs)), together)
+
+
+def test_graphs_of_networkx_are_those_of_torch_geometric():
+    path = networkx.path_graph(3)
+    networkx.set_node_attributes(path, dict(enumerate(torch.eye(3)[:, :2].tolist())), "x")
+    chosen = model()
+    assert torch.equal(chosen(path), chosen(triangle()))
+    assert torch.equal(chosen([path, path]), chosen([triangle(), triangle()]))
 
 
 def test_self_loops_and_duplicates_change_nothing():

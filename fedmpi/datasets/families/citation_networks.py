@@ -85,6 +85,7 @@ class _Networks(Family):
     """One ``.npz`` file for each name; no digests, since only copies that were saved anew were at hand."""
 
     examples = "node"
+    edge_attributes = False
     columns = ("name", "nodes", "edges", "features", "classes")
     archives: ClassVar[Mapping[str, str]]
     """Name of each dataset's file."""

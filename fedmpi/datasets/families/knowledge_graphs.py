@@ -98,6 +98,7 @@ class KnowledgeGraphs(Family):
     name = "knowledge-graph"
     title = "Knowledge graphs: classification of relations"
     examples = "edge"
+    edge_attributes = False
     facts = by_name(
         DatasetFacts("FB15k-237", 1, 237, 0, 0, 5983, 14541, 421892),
         DatasetFacts("WN18RR", 1, 11, 0, 0, 482, 40943, 143664),

@@ -156,6 +156,7 @@ class Planetoid(Family):
     name = "planetoid"
     title = "Planetoid: citation networks, node classification"
     examples = "node"
+    edge_attributes = False
     columns = ("name", "nodes", "edges", "features", "classes")
     facts = by_name(
         DatasetFacts("Cora", 1, 7, 0, 1433, 168, 2708, 10556),

@@ -117,6 +117,7 @@ class ProteinNetworks(Family):
     name = "ppi"
     title = "Protein interactions: multi-label node classification"
     examples = "node"
+    edge_attributes = False
     labels = "multi-task"
     names = ("PPI",)
     upstream = "https://data.dgl.ai/dataset"

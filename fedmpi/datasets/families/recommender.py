@@ -189,6 +189,7 @@ class Recommender(Family):
     name = "recommender"
     title = "Recommender systems: a graph per category, regression of ratings"
     examples = "edge"
+    edge_attributes = False
     labels = "regression"
     facts = by_name(
         DatasetFacts("Ciao", 28, 1, 0, 0, 1168, 144226, 539866),

@@ -22,6 +22,7 @@ class Synthetic(Family):
     name = "synthetic"
     names = (SYNTHETIC,)
     prepared = False
+    edge_attributes = False
 
     def count(self, options: DatasetOptions) -> int:
         """Return the number of domains."""

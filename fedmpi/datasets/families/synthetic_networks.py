@@ -122,6 +122,7 @@ class _Generated(Family):
     """One network, named as its family, of the size that the options ask for."""
 
     prepared = False
+    edge_attributes = False
     make: ClassVar[staticmethod[[NetworkSize], RawGraphs]]
     Options = NetworkOptions
 

@@ -19,6 +19,7 @@ class TuDatasets(Family):
     """
 
     name = "tu"
+    edge_attributes = False
     title = "TU Dortmund: graph classification"
     facts = KNOWN
     names = KNOWN
