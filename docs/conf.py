@@ -51,7 +51,8 @@ def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
         for part in source[0].split("\n## ")[1:]:
             caption, _, text = part.partition("\n")
             links = re.findall(r"^- \[(.+?)\]\((.+?)\)", text, re.M)
-            source[0] += toctree(f":caption: {caption}", *(f"{title} <{path}>" for title, path in links))
+            if links:
+                source[0] += toctree(f":caption: {caption}", *(f"{title} <{path}>" for title, path in links))
     elif page in BELOW:
         source[0] += toctree(":glob:", BELOW[page])
 
