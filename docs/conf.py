@@ -21,7 +21,10 @@ exclude_patterns = [".*", "build", "results/runs"]
 autodoc_member_order = "bysource"
 default_role = "code"
 myst_heading_anchors = 4
-nb_execution_mode = "off"  # the notebooks start MPI; tests run them
+nb_execution_mode = "force"  # a cache knows the notebooks' code, not fedmpi's
+nb_execution_in_temp = nb_execution_raise_on_error = True
+nb_execution_timeout = 300  # seconds for a cell, on a busy machine, too
+nb_output_stderr = "remove"  # such as warnings of libraries about notebooks
 numpydoc_show_class_members = False  # autodoc shows them
 python_maximum_signature_line_length = 88
 smartquotes = False  # pages quote what a suite's file holds
@@ -48,7 +51,8 @@ def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
         for part in source[0].split("\n## ")[1:]:
             caption, _, text = part.partition("\n")
             links = re.findall(r"^- \[(.+?)\]\((.+?)\)", text, re.M)
-            source[0] += toctree(f":caption: {caption}", *(f"{title} <{path}>" for title, path in links))
+            if links:
+                source[0] += toctree(f":caption: {caption}", *(f"{title} <{path}>" for title, path in links))
     elif page in BELOW:
         source[0] += toctree(":glob:", BELOW[page])
 

@@ -62,8 +62,8 @@ class UnknownName(BadInput):
     """Nothing of a kind has this name; `text` is the message without the kind."""
 
     def __init__(self, title: str, name: str, known: Iterable[str]) -> None:
-        valid = ", ".join(known)
-        self.text = f'there is no "{name}"{closest(name, known)} (valid: {valid}; own ones need --plugin)'
+        valid, own = ", ".join(known), "own ones need --plugin, in Python plugins"
+        self.text = f'there is no "{name}"{closest(name, known)} (valid: {valid}; {own})'
         super().__init__(f"{title}: {self.text}")
 
 

@@ -48,7 +48,8 @@ def describe(name: Data, mirror: Mirror = None, data: Cache = None, plugin: Plug
         raws.append(raw)
     if not raws:
         raise BadInput(f"{name} is generated from a suite's options: fedmpi options dataset shows these")
-    for line in ("In a suite:", "[case]", *toml_document(_case(name, raws)).splitlines()):
+    say("In a suite (fedmpi new FILE writes one), in place of its dataset and partition:")
+    for line in ("[case]", *toml_document(_case(name, raws)).splitlines()):
         say(line)
     return 0
 

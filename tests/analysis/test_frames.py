@@ -90,3 +90,9 @@ def test_frames_say_what_they_hold_in_at_most_20_lines(tmp_path, make_run):
     assert lines[8] == f"  <Run {tmp_path}/suite/run-00: complete, 1 of 1 rounds>"
     assert lines[-2:] == ["  and 4 more, listed in .runs", "  1 left out, named in .left_out"]
     assert len(lines) == 18
+
+
+def test_a_notebook_shows_a_row_for_each_run_and_the_names_of_the_frames(frames):
+    shown = frames._repr_html_()
+    assert shown.count("<tr>") == 2
+    assert "<p>Frames: .runs, .clients, .rounds, .tasks, .times, .ranks, .collectives</p>" in shown
