@@ -101,8 +101,8 @@ class FedAs(FedPer):
 
     @classmethod
     def passes(cls, options: Any, local_epochs: int) -> tuple[int, int]:
-        """Return the epochs of both, and beside them the passes for prototypes and trace."""
-        return int(options.alignment_epochs) + local_epochs, 2
+        """Return the epochs of both and of the trace, and beside them the pass for the prototypes."""
+        return int(options.alignment_epochs) + local_epochs + 1, 1
 
 
 def _of_head(name: str) -> bool:

@@ -62,8 +62,8 @@ class FedFomo(Algorithm):
     needs_labels = True
 
     def memory(self, tensors: Tensors) -> Mapping[str, Memory]:
-        """Return theta_i, with which the client began its last training."""
-        return {"begun": Memory("model", start=None)}
+        """Return theta_i, with which the client began its last training, or its first model."""
+        return {"begun": Memory("model", start="model")}
 
     def server_memory(self, trained: int, num_clients: int) -> Mapping[str, npt.NDArray[Any]]:
         """Return P, and whose models each client has."""
@@ -82,10 +82,8 @@ class FedFomo(Algorithm):
 
     def train(self, client: Client) -> None:
         """Merge the models that there are, and train."""
-        begun, weights = client.memory["begun"], np.zeros(self.options.models, np.float32)
-        if begun is not None:
-            others = self._others(client)
-            weights[: len(others)] = self._merge(client, begun, [client.model.clone(), *others])[1:]
+        weights, others = np.zeros(self.options.models, np.float32), self._others(client)
+        weights[: len(others)] = self._merge(client, [client.model.clone(), *others])[1:]
         client.send("weights", weights)
         client.memory["begun"] = client.model
         client.run_epochs()
@@ -98,9 +96,10 @@ class FedFomo(Algorithm):
             client.shared.unpack(rows[place], found[-1])
         return found
 
-    def _merge(self, client: Client, begun: Any, models: list[Any]) -> Floats:
+    def _merge(self, client: Client, models: list[Any]) -> Floats:
         """Set the client's model to the merged one; return the weights w_n, float64 [n]."""
-        loss, trained, weights = client.validation_loss(at=begun), client.trained, np.zeros(len(models))
+        begun, trained, weights = client.memory["begun"], client.trained, np.zeros(len(models))
+        loss = client.validation_loss(at=begun)
         for number, model in enumerate(models):
             apart = float((model - begun)[:trained].norm())
             weights[number] = weight(loss - client.validation_loss(at=model), apart)

@@ -28,7 +28,7 @@ from fedmpi.programs.hook_checks import Breach, scalar_like
 from fedmpi.programs.hooks import Hooks
 from fedmpi.seeds import Purpose, key, permutation
 
-_FIRST_SAMPLED = 2**30
+FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
 
 
@@ -243,7 +243,7 @@ class Trainee(ProgramView):
         """Run forward and backward at what the workspace holds; `alone`, a term is the whole loss."""
         streams = batch.streams
         if streams is None:
-            streams = DropoutStreams(self.seed, self.id, self.round, _FIRST_SAMPLED + self._sampled)
+            streams = DropoutStreams(self.seed, self.id, self.round, FIRST_SAMPLED + self._sampled)
             self._sampled += 1
         if loss is not None:
             self._last = self._by_torch.step(batch.prepared, streams, loss_of=partial(_scalar, loss))

@@ -21,17 +21,14 @@ def test_a_weight_is_the_gain_by_the_distance():
     ] * 4
 
 
-LOSSES = {(0.0, 0.0): 2.0, (3.0, 4.0): 1.0, (0.0, 2.0): 1.4, (1.0, 0.0): 2.5}
-"""Validation losses of the model that the client began with, of its own trained one, and of two others'."""
-
-
-def merging(models, clients, begun=(0.0, 0.0)):
-    """Return a client that has trained to [3, 4] and got these models, after its next training."""
+def merging(models, clients, *, own=1.0, begun=(0.0, 0.0)):
+    """Return a client that had trained to [3, 4], with loss `own`, and got these models, after its next training."""
+    losses = {(0.0, 0.0): 2.0, (0.0, 2.0): 1.4, (1.0, 0.0): 2.5, (3.0, 4.0): own}
     client = client_of(
         model=torch.tensor([3.0, 4.0]), trained=2, shared=SharedPart(((0, 2),), 2),
-        memory={"begun": None if begun is None else torch.tensor(begun)},
+        memory={"begun": torch.tensor(begun)},
         incoming={"models": models and torch.tensor(models), "clients": clients and torch.tensor(clients)},
-        validation_loss=lambda at: LOSSES[tuple(at.tolist())], run_epochs=lambda: None,
+        validation_loss=lambda at: losses[tuple(at.tolist())], run_epochs=lambda: None,
     )  # fmt: skip
     named("fedfomo", models=3).train(client)
     return client
@@ -45,19 +42,16 @@ def test_what_lowers_the_loss_is_merged():
     assert client.memory["begun"].tolist() == client.model.tolist()
 
 
-def test_the_first_training_merges_nothing_and_without_others_the_own_model_is_taken():
-    assert merging(None, None, begun=None).model.tolist() == [3.0, 4.0]
+def test_without_others_the_own_model_is_taken_where_it_is_better():
     assert merging(None, None).model.tolist() == [3.0, 4.0]
+    assert merging(None, None, own=3.0).model.tolist() == [0.0, 0.0]
 
 
-def test_nothing_better_than_the_start_leads_back_to_it():
-    client = merging([[1.0, 0.0]], [2.0], begun=(0.0, 2.0))  # its own is better
-    assert client.model.tolist() == [3.0, 4.0]
-    LOSSES[(3.0, 4.0)] = 3.0
-    try:
-        assert merging([[1.0, 0.0]], [2.0]).model.tolist() == [0.0, 0.0]
-    finally:
-        LOSSES[(3.0, 4.0)] = 1.0
+def test_a_client_that_has_not_trained_yet_merges_others_into_its_first_model():
+    """Its own model is theta_i, and has no weight."""
+    client = merging([[0.0, 2.0], [1.0, 0.0]], [4.0, 2.0], own=2.0, begun=(3.0, 4.0))
+    assert client.model.tolist() == [0.0, 2.0]
+    assert merging([[1.0, 0.0]], [2.0], own=2.0, begun=(3.0, 4.0)).model.tolist() == [3.0, 4.0]
 
 
 def test_the_largest_affinities_are_chosen_or_random_ones():
