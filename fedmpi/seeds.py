@@ -43,6 +43,7 @@ class Purpose(IntEnum):
     DEVICES = 20
     ONLINE = 21
     SCHEDULE = 22
+    CHOOSING = 23
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -1,4 +1,4 @@
-"""FedDyn, FedRep, APFL, MOON and FedProto by fedmpi and by the plain methods in `plain`, round by round.
+"""Methods by fedmpi and by the plain ones in `plain`, round by round.
 
 ``python bench/methods/against_plain.py [METHOD ...] [--rounds 10] [--optimizer adam] [--nudges 8]
 [--curves]``. Both get the same graphs, initial parameters, participants, batches and dropout masks. After
@@ -28,6 +28,7 @@ from torch_geometric.data import Data
 
 from fedmpi.benchmarks.federation import Prepared, prepare
 from fedmpi.client.client import Client
+from fedmpi.client.trainee import FIRST_SAMPLED, Trainee
 from fedmpi.comm.world import World
 from fedmpi.config.suite import read
 from fedmpi.datasets.source import DataSource
@@ -61,7 +62,10 @@ OPTIMIZERS: dict[str, tuple[str, type[torch.optim.Optimizer], dict[str, float]]]
 }
 """As fedmpi's suites say it; torch's, and its options beside the step length."""
 
-LENGTHS = {"feddyn": 0.003, "fedrep": 0.001, "apfl": 0.001, "moon": 0.003, "fedproto": 0.0005}
+LENGTHS = {
+    "feddyn": 0.003, "fedrep": 0.001, "apfl": 0.001, "moon": 0.003, "fedproto": 0.0005,
+    "pfedme": 0.0003, "fedfomo": 0.001, "fedas": 0.0001, "one-shot": 0.003,
+}  # fmt: skip
 """Of a step: short enough for training to be stable, so that rounding stays rounding."""
 
 OPTIONS: dict[str, dict[str, float]] = {
@@ -70,7 +74,14 @@ OPTIONS: dict[str, dict[str, float]] = {
     "apfl": {"alpha": 0.5},
     "moon": {"mu": 1.0, "temperature": 0.5},
     "fedproto": {"attraction": 0.001},
+    "pfedme": {"attraction": 15.0, "steps": 5, "outer_lr": 0.005, "beta": 1.5},
+    "fedfomo": {"models": 9, "epsilon": 0.0},
+    "fedas": {"alignment_epochs": 1},
+    "one-shot": {"members": 3},
 }
+
+ALONE = ("fedrep", "fedas", "one-shot")
+"""Methods that say themselves which layers are shared."""
 
 
 def prepared(method: str, optimizer: str, rounds: int) -> Prepared:
@@ -79,7 +90,7 @@ def prepared(method: str, optimizer: str, rounds: int) -> Prepared:
     if method == "apfl":
         options["adaptive"] = "true"
     table = ", ".join(f"{name} = {value}" for name, value in options.items())
-    share = "" if method == "fedrep" else 'share = "all"\n'
+    share = "" if method in ALONE else 'share = "all"\n'
     text = SUITE.format(
         rounds=rounds,
         share=share,
@@ -126,7 +137,13 @@ def draws(run: Prepared) -> Draws:
         streams = DropoutStreams(case.seed, client, round, step)
         return lambda x, layer: streams.apply(x, layer, case.model.dropout)
 
-    return Draws(participants, batches, drop)
+    def sampled(client: int, round: int) -> list[tuple[list[int], Drop]]:
+        trainee = Trainee(rounds.clients[client], case, rounds.algorithm, round)
+        numbers = [each.numbers for each in trainee.sample(1.0) if each.numbers is not None]
+        drops = [drop(client, round, FIRST_SAMPLED + place) for place in range(len(numbers))]
+        return [(own.tolist(), each) for own, each in zip(numbers, drops, strict=True)]
+
+    return Draws(participants, batches, drop, sampled)
 
 
 def tensors(client: Client, row: Tensor) -> list[Tensor]:
@@ -146,7 +163,11 @@ def plain_model(client: Client) -> Gin:
     return model
 
 
-def kept(client: Client) -> dict[str, Tensor]:
+NAMES = {"own": "own model", "previous": "previous model", "last": "previous model", "begun": "begun model"}
+"""Memories that are models, as `Method.parameters` names them."""
+
+
+def kept(client: Client, server: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return what fedmpi's client has after a round, by the names of `Method.parameters`."""
 
     def packed(row: Tensor) -> Tensor:
@@ -155,9 +176,9 @@ def kept(client: Client) -> dict[str, Tensor]:
     found = {"model": packed(client.row)}
     memory = {name: each for name, each in client.memory.items() if each is not None}
     if "share" in memory:
-        found |= {"own model": packed(memory["own"]), "alpha": memory["share"]}
-    for name in memory.keys() & {"previous", "last"}:
-        found["previous model"] = packed(memory[name])
+        found["alpha"] = memory["share"]
+    for name in memory.keys() & NAMES.keys():
+        found[NAMES[name]] = packed(memory[name])
     if "gradient" in memory:
         row = torch.zeros_like(client.row)
         client.shared.unpack(memory["gradient"], row)
@@ -165,6 +186,13 @@ def kept(client: Client) -> dict[str, Tensor]:
     if "prototypes" in client.told:
         rows = client.told["prototypes"]
         found |= {f"prototype {label}": row for label, row in enumerate(rows) if not bool(row.isnan().any())}
+    if "models" in client.told and "clients" not in client.told:
+        for place, member in enumerate(client.told["models"]):
+            row = torch.zeros_like(client.row)
+            client.shared.unpack(member, row)
+            found[f"member {place}"] = packed(row)
+    if server and "affinity" in server:
+        found["affinity"] = torch.from_numpy(server["affinity"][client.id]).float()
     return found
 
 
@@ -201,6 +229,7 @@ def compare(method: str, optimizer: str, rounds: int, nudges: int = 1) -> Iterat
     setting = Setting(
         draws(run),
         [graphs(run, split.train) for split in splits],
+        [graphs(run, split.val) for split in splits],
         [graphs(run, split.test) for split in splits],
         run.case.local_epochs,
         partial(kind, lr=LENGTHS[method], **further),
@@ -218,7 +247,8 @@ def compare(method: str, optimizer: str, rounds: int, nudges: int = 1) -> Iterat
         assert report is not None
         for each in (plain, *nudged, released):
             each.round(round)
-        yield _compared(clients, report.results["test_accuracy"], plain, nudged, released)
+        server = run.rounds.algorithm.server_state()
+        yield _compared(clients, server, report.results["test_accuracy"], plain, nudged, released)
 
 
 def nudge(model: Gin, number: int) -> Gin:
@@ -232,12 +262,17 @@ def nudge(model: Gin, number: int) -> Gin:
 
 
 def _compared(
-    clients: Mapping[int, Client], accuracy: Any, plain: Method, nudged: Sequence[Method], released: Method
+    clients: Mapping[int, Client],
+    server: Mapping[str, Any],
+    accuracy: Any,
+    plain: Method,
+    nudged: Sequence[Method],
+    released: Method,
 ) -> Compared:
     apart, rounding, other = 0.0, 0.0, 0.0
     for number, client in clients.items():
         theirs = plain.parameters(number)
-        apart = max(apart, largest(kept(client), theirs))
+        apart = max(apart, largest(kept(client, server), theirs))
         rounding = max(rounding, *(largest(each.parameters(number), theirs) for each in nudged))
         models = [{"model": each["model"]} for each in (released.parameters(number), theirs)]
         other = max(other, largest(*models))

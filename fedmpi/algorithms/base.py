@@ -192,7 +192,10 @@ class Algorithm:
         return client.model
 
     def predict(self, client: program.Evaluated) -> Any:
-        """Return the class of every held-out graph, int64 [n], torch; by default None: the head decides."""
+        """Return what is predicted of every held-out graph; by default None: the evaluated model's outputs.
+
+        Classes, int64 [n], torch; or outputs, float32 [n, C], which give all scores and the loss.
+        """
         return None
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, program.Message]:

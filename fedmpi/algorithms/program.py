@@ -69,10 +69,13 @@ class Message:
         the number of public graphs.
     dtype : str
         Of NumPy, with its size: "f4", "i4", "u1", ...
+    personal : bool
+        Of what is told: whether each client gets an array of its own.
     """
 
     shape: tuple[int | Literal["shared", "clients", "public"], ...]
     dtype: str = "f4"
+    personal: bool = False
 
     def sized(self, shared: int, clients: int, public: int) -> tuple[int, ...]:
         """Return its shape in numbers."""
@@ -182,11 +185,26 @@ class Evaluated(Protocol):
         any.
         """
 
+    @property
+    def shared(self) -> Part:
+        """The tensors that are shared."""
+
     def part(self, name: str) -> Part:
         """Return the tensors of a memory whose size are names."""
 
     def embeddings(self) -> Any:
         """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""
+
+    def outputs(self, *, at: Any = None) -> Any:
+        """Return a model's outputs for every held-out graph, float32 [n, C]; in `predict`.
+
+        For `reads_outputs`.
+
+        Parameters
+        ----------
+        at : float32 [length], optional
+            A model vector; by default the evaluated one.
+        """
 
 
 class Client(Evaluated, Protocol):
@@ -214,8 +232,6 @@ class Client(Evaluated, Protocol):
         Features of a node.
     labels : int64 [samples], NumPy
         Classes of the training graphs.
-    shared : Part
-        The tensors that are shared.
     """
 
     id: int
@@ -232,7 +248,6 @@ class Client(Evaluated, Protocol):
     moved: Any
     memory: MutableMapping[str, Any]
     labels: Ints
-    shared: Part
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of one of `Algorithm.messages`."""
@@ -274,8 +289,11 @@ class Client(Evaluated, Protocol):
     def public(self) -> Batch:
         """Return the graphs that all clients have, by the case's option `public`; it has no labels."""
 
-    def outputs(self, batch: Batch, at: Any = None) -> Any:
-        """Return a model's outputs for a batch, without dropout, float32 [B, C]; for `reads_outputs`."""
+    def outputs(self, batch: Batch | None = None, at: Any = None) -> Any:
+        """Return a model's outputs, without dropout, float32 [B, C]; for `reads_outputs`.
+
+        Of a batch, or of all training graphs.
+        """
 
     def gradient(
         self,
@@ -284,6 +302,7 @@ class Client(Evaluated, Protocol):
         *,
         reported: bool = False,
         loss: Callable[[Any], Any] | None = None,
+        term: Term | None = None,
     ) -> Any:
         """Return the gradient of a batch's loss at a model vector, float32 [length], by default at the model.
 
@@ -299,6 +318,8 @@ class Client(Evaluated, Protocol):
         loss : callable, optional
             Takes the outputs [B, C] to a scalar in place of the task's loss, for `reads_outputs`; its pass is
             reported, with the task's loss, only where `reported` says so.
+        term : Term, optional
+            Takes the batch and its embeddings to a scalar in place of the task's loss, likewise.
         """
 
     def loss(self) -> float:
@@ -543,4 +564,11 @@ class Server(Protocol):
         """Put the round's values of one of `Algorithm.fields` into the record."""
 
     def tell(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Send an array of `Algorithm.tells` to all clients; where it is NaN they keep what they have."""
+        """Send an array of `Algorithm.tells` to all clients; where it is NaN they keep what they have.
+
+        Parameters
+        ----------
+        name : str
+        array : float32
+            Of the declared shape; of a `personal` one each client's, one after another, [clients, ...].
+        """

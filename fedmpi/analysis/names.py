@@ -41,6 +41,10 @@ _ALGORITHMS = {
     "fedpub": "FED-PUB",
     "fedsage-plus": "FedSage+",
     "hierfavg": "HierFAVG",
+    "pfedme": "pFedMe",
+    "fedfomo": "FedFomo",
+    "fedas": "FedAS",
+    "one-shot": "one-shot ensemble",
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 

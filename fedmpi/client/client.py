@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.schema import Case
-from fedmpi.client.passes import Pass, Work, total_flops
+from fedmpi.client.passes import Pass, Supervised, Work, total_flops
 from fedmpi.client.program_view import BetweenRounds
 from fedmpi.client.state import ClientState, two_norm
 from fedmpi.client.trainee import Trainee
@@ -125,12 +125,19 @@ class Client(ClientState):
 
     def evaluate(self) -> Evaluation:
         """Return validation and test outcomes of its model, or the vectors that it gives to all graphs."""
-        view, predict = BetweenRounds(self), self.algorithm.predict if self.algorithm else None
+        view = BetweenRounds(self)
         self.model.parameters.copy_(self.evaluated(view))
-        found, cut = self.passes.evaluate(), self.num_validation
-        if predict is not None and len(found.outcome.losses):
-            classes = predict(view, len(found.outcome.losses))
-            if classes is not None:
-                found = view.judged(found, classes)
+        found, cut = self._evaluated(view), self.num_validation
         val, test = found.outcome.part(slice(cut)), found.outcome.part(slice(cut, None))
         return Evaluation(val, test, found.model_flops, found.executed_flops, found.vectors)
+
+    def _evaluated(self, view: BetweenRounds) -> Pass:
+        """Return the evaluation of the model in the workspace, or of what the algorithm predicts."""
+        hooks, predicted = self.algorithm, None
+        held_out = len(self.passes.held_out.labels) if isinstance(self.passes, Supervised) else 0
+        if hooks is not None and hooks.predict is not None and held_out:
+            predicted = hooks.predict(view, held_out)
+            if isinstance(predicted, Tensor):
+                return hooks.checked("predict", view.of_outputs, predicted)
+        found: Pass = self.passes.evaluate()
+        return found if predicted is None else view.judged(found, predicted)

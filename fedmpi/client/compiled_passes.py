@@ -38,9 +38,11 @@ class CompiledPasses(Supervised):
         """Return training graphs packed anew, or all of them."""
         return self._batch if graphs is None else self._batch.take(graphs)
 
-    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Pass:
-        """Run forward and backward."""
-        outcome = self._kernels.step(batch, streams, term)
+    def step(
+        self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None, *, alone: bool = False
+    ) -> Pass:
+        """Run forward and backward; `alone`, the term takes the place of the task's loss."""
+        outcome = self._kernels.step(batch, streams, term, alone=alone)
         counts = GraphCounts(*batch.sizes)
         return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
 

@@ -146,10 +146,12 @@ class MessageLayout:
         return math.prod(self.shape(name)) * np.dtype(self.messages[name].dtype).itemsize
 
     def checked(self, name: str, array: Any) -> npt.NDArray[Any]:
-        """Return an array that is as declared; raise Breach for another."""
+        """Return an array that is as declared, a personal one of all clients; raise Breach for another."""
         if name not in self.messages:
             raise Breach(f"sent {name}: declared are {', '.join(self.messages) or 'no messages'}")
         dtype, shape = np.dtype(self.messages[name].dtype), self.shape(name)
+        if self.messages[name].personal:
+            shape = (self.clients, *shape)
         found = np.asarray(array)
         if found.shape != shape or found.dtype != dtype:
             wanted = f"{dtype} {list(shape)}"

@@ -16,7 +16,7 @@ from fedmpi.client.passes import Pass, Work, total_flops
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.models.flat import SharedPart
-from fedmpi.programs.hook_checks import Breach
+from fedmpi.programs.hook_checks import Breach, like
 
 
 class ProgramView:
@@ -36,6 +36,11 @@ class ProgramView:
         """See `program.Client`."""
         return self._client.known
 
+    @property
+    def shared(self) -> SharedPart:
+        """See `program.Client`."""
+        return self._client.shared
+
     def part(self, name: str) -> SharedPart:
         """See `program.Client`."""
         return self.memory.layout.parts[name]
@@ -47,6 +52,24 @@ class ProgramView:
         if not isinstance(passes, CompiledPasses | TorchPasses):
             raise Breach("used embeddings or labels, which these kernels do not give: set reads_embeddings")
         return passes
+
+    @property
+    def _by_torch(self) -> TorchPasses:
+        passes = self._client.passes
+        if not isinstance(passes, TorchPasses):
+            raise Breach(
+                "outputs of graphs and nodes are there under csr and reference: set reads_outputs, or name "
+                "the tasks of nodes in `tasks`"
+            )
+        return passes
+
+    def _outputs(self, *, held_out: bool) -> Tensor:
+        """Return what the model in the workspace gives for all training or held-out graphs."""
+        passes = self._by_torch
+        parts = (passes.held_out if held_out else passes.train).parts()
+        found = [passes.forward(part, head=True) for part in parts]
+        self.work += found
+        return torch.cat([each.rows for each in found])
 
     def _embeddings(self, *, held_out: bool) -> Tensor:
         """Return what the model in the workspace pools of all training or held-out graphs."""
@@ -69,12 +92,32 @@ class BetweenRounds(ProgramView):
         if name.startswith("_"):
             raise AttributeError(name)
         raise Breach(
-            f"used client.{name}: between rounds it has model, memory, incoming, part and embeddings"
+            f"used client.{name}: between rounds it has model, memory, incoming, part, shared, embeddings "
+            "and outputs"
         )
 
     def embeddings(self) -> Tensor:
         """See `program.Evaluated`."""
         return self._embeddings(held_out=True)
+
+    def outputs(self, *, at: Tensor | None = None) -> Tensor:
+        """See `program.Evaluated`."""
+        workspace = self._client.model.parameters
+        evaluated = workspace.clone()
+        workspace.copy_(evaluated if at is None else like(at, evaluated))
+        try:
+            return self._outputs(held_out=True)
+        finally:
+            workspace.copy_(evaluated)
+
+    def of_outputs(self, outputs: Tensor) -> Pass:
+        """Return an evaluation by outputs for the held-out graphs, of the work that made them."""
+        passes = self._by_torch
+        try:
+            outcome = passes.judged(outputs)
+        except (RuntimeError, IndexError) as error:
+            raise Breach(f"returned outputs {list(outputs.shape)}, which the task cannot judge") from error
+        return Pass(outcome, *total_flops(self.work))
 
     def judged(self, found: Pass, classes: npt.NDArray[np.int64]) -> Pass:
         """Return an evaluation whose hits are those of predicted classes; losses are the head's."""

@@ -22,6 +22,7 @@ from fedmpi.kernels.pooled_network import EmbeddingTerm
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
+from fedmpi.models.outcome import Outcome
 from fedmpi.tasks.base import Task
 
 Loss = Callable[[Tensor], Tensor]
@@ -74,8 +75,13 @@ class TorchPasses(Supervised):
         streams: DropoutStreams,
         term: EmbeddingTerm | None = None,
         loss_of: Loss | None = None,
+        *,
+        alone: bool = False,
     ) -> Pass:
-        """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
+        """Run forward and backward.
+
+        `loss_of` the outputs takes the place of the task's loss; `alone`, the term does.
+        """
         batch = self._task.step_batch(batch, streams)
         executed = self._executed(batch, training=True)
         nothing: AbstractContextManager[list[Tensor]] = nullcontext([])
@@ -83,11 +89,17 @@ class TorchPasses(Supervised):
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
         added = None if term is None else term(embeddings[0])
         loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
-        loss = loss if added is None else loss + added
+        if added is not None:
+            loss = added if alone else loss + added
         self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
         outcome = self._task.outcome(logits.detach(), batch.labels)
         return Pass(outcome, self._flops.training(self._counts_of(batch)).total, executed)
+
+    def judged(self, outputs: Tensor) -> Outcome:
+        """Return what outputs for all held-out examples are scored by."""
+        labels = torch.cat([part.labels for part in self.held_out.parts()])
+        return self._task.outcome(outputs, labels)
 
     @torch.no_grad()
     def _judge(self, part: Batch) -> Pass:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,15 +21,14 @@ from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.client.passes import Embedded, Pass, Supervised
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
-from fedmpi.client.torch_passes import Loss, TorchPasses
+from fedmpi.client.torch_passes import Loss
 from fedmpi.graphs.packed import Int, Topology
 from fedmpi.models.dropout import DropoutStreams
-from fedmpi.models.flat import SharedPart
 from fedmpi.programs.hook_checks import Breach, scalar_like
 from fedmpi.programs.hooks import Hooks
 from fedmpi.seeds import Purpose, key, permutation
 
-_FIRST_SAMPLED = 2**30
+FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
 
 
@@ -142,11 +141,6 @@ class Trainee(ProgramView):
         """See `program.Client`."""
         return self._client.messages.shape(name)
 
-    @property
-    def shared(self) -> SharedPart:
-        """See `program.Client`."""
-        return self._client.shared
-
     def send(self, name: str, value: Any) -> None:
         """See `program.Client`."""
         if name in self._algorithm.numbers:
@@ -197,27 +191,38 @@ class Trainee(ProgramView):
             raise Breach("used public graphs: set reads_outputs, and the case's option `public`")
         return Batch(self, self._client.public, None, None, labelled=False)
 
-    def outputs(self, batch: Batch, at: Tensor | None = None) -> Tensor:
+    def outputs(self, batch: Batch | None = None, at: Tensor | None = None) -> Tensor:
         """See `program.Client`."""
         with self._at(at):
-            found = self._by_torch.forward(batch.prepared, head=True)
-        self.work.append(found)
-        rows: Tensor = found.rows
+            if batch is None:
+                rows = self._outputs(held_out=False)
+            else:
+                self.work.append(found := self._by_torch.forward(batch.prepared, head=True))
+                rows = found.rows
         self.finite = self.finite and bool(rows.isfinite().all())
         return rows
 
     def gradient(
-        self, batch: Batch, at: Tensor | None = None, *, reported: bool = False, loss: Loss | None = None
+        self,
+        batch: Batch,
+        at: Tensor | None = None,
+        *,
+        reported: bool = False,
+        loss: Loss | None = None,
+        term: Term | None = None,
     ) -> Tensor:
         """See `program.Client`."""
-        if not batch.labelled and loss is None:
+        if loss is not None and term is not None:
+            raise Breach("took a gradient of a loss and of a term: each takes the place of the task's loss")
+        own = loss is None and term is None
+        if not batch.labelled and own:
             raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
         if not batch.labelled and reported:
             raise Breach("reported a pass over the public graphs, whose labels no client has")
         gradient = self._client.model.gradient
-        reported = reported or (self._is_model(at) and loss is None)
+        reported = reported or (self._is_model(at) and own)
         with self._at(at, keeps_gradient=not reported):
-            self._pass(batch, self.done if reported else self.work, loss=loss)
+            self._pass(batch, self.done if reported else self.work, loss=loss, term=term, alone=True)
             return gradient if reported else gradient.clone()
 
     def loss(self) -> float:
@@ -227,21 +232,26 @@ class Trainee(ProgramView):
         return self._last.outcome.mean_loss
 
     def _pass(
-        self, batch: Batch, into: list[Any], term: Term | None = None, loss: Loss | None = None
+        self,
+        batch: Batch,
+        into: list[Any],
+        term: Term | None = None,
+        loss: Loss | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
-        """Run forward and backward at what the workspace holds."""
+        """Run forward and backward at what the workspace holds; `alone`, a term is the whole loss."""
         streams = batch.streams
         if streams is None:
-            streams = DropoutStreams(self.seed, self.id, self.round, _FIRST_SAMPLED + self._sampled)
+            streams = DropoutStreams(self.seed, self.id, self.round, FIRST_SAMPLED + self._sampled)
             self._sampled += 1
         if loss is not None:
             self._last = self._by_torch.step(batch.prepared, streams, loss_of=partial(_scalar, loss))
         elif term is None:
             self._last = self._client.passes.step(batch.prepared, streams)
         else:
-            self._last = self._embedding.step(
-                batch.prepared, streams, lambda rows: scalar_like(term(batch, rows), rows)
-            )
+            checked = partial(_scalar if alone else _scalar_or_none, partial(term, batch))
+            self._last = self._embedding.step(batch.prepared, streams, checked, alone=alone)
         into.append(self._last)
         if not batch.labelled:
             self._last = None  # of labels that no client has
@@ -353,16 +363,6 @@ class Trainee(ProgramView):
             raise Breach("used a verb of supervised objectives: set needs_labels")
         return passes
 
-    @property
-    def _by_torch(self) -> TorchPasses:
-        passes = self._client.passes
-        if not isinstance(passes, TorchPasses):
-            raise Breach(
-                "outputs of graphs and nodes are there under csr and reference: set reads_outputs, or name "
-                "the tasks of nodes in `tasks`"
-            )
-        return passes
-
     def step(
         self, vector: Tensor, gradient: Tensor, *, moments: str = "model", frozen: Frozen | None = None
     ) -> None:
@@ -415,9 +415,15 @@ class Trainee(ProgramView):
         parameters.copy_(torch.where(frozen, before, parameters))
 
 
-def _scalar(loss: Loss, outputs: Tensor) -> Tensor:
-    """Return a loss of outputs; raise Breach where it is none."""
-    found: Tensor | None = scalar_like(loss(outputs), outputs)
+def _scalar_or_none(term: Callable[[Tensor], Any], rows: Tensor) -> Tensor | None:
+    """Return a term of rows; raise Breach where it is no scalar."""
+    found: Tensor | None = scalar_like(term(rows), rows)
+    return found
+
+
+def _scalar(loss: Callable[[Tensor], Any], rows: Tensor) -> Tensor:
+    """Return a loss of rows; raise Breach where it is none."""
+    found = _scalar_or_none(loss, rows)
     if found is None:
         raise Breach("gave a loss that returned None: it must be a scalar")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -235,3 +236,26 @@ def gather_rows(
     held = [clients[hosts[clients] == rank].tolist() for rank in range(collectives.size)]
     own = {client: on_host(deltas[client])[:size] for client in held[collectives.rank]}
     return gather(collectives, held, lambda client: size, own, np.float32, kind="updates")
+
+
+def scatter_rows(
+    collectives: Collectives, hosts: Ints, rows: Row | None, shape: tuple[int, ...], place: str
+) -> Row:
+    """Return each rank's clients' rows, float32 [hosted, *shape], in one `Scatterv` (a collective call).
+
+    Parameters
+    ----------
+    collectives : Collectives
+    hosts : int64 [clients]
+        Rank of each client.
+    rows : float32 [clients, *shape] or None
+        Read on rank 0 only.
+    shape : tuple of int
+        Of a row.
+    place : str
+        Point of the round.
+    """
+    counts = (np.bincount(hosts, minlength=collectives.size) * math.prod(shape)).tolist()
+    whole = None if rows is None else rows[np.argsort(hosts, kind="stable")].reshape(-1)
+    mine: Row = collectives.scatterv(whole, counts, np.float32, place=place)
+    return mine.reshape(-1, *shape)

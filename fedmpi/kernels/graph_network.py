@@ -73,8 +73,15 @@ class FastGraphNetwork(FastNetwork):
         """Return graphs as `step` takes them, all or some of them."""
         return _PREPARED[self._options.name][0](graphs)
 
-    def step(self, batch: Quotient, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Outcome:
-        """Run forward and backward; the model's gradient becomes that of the mean loss and the term."""
+    def step(
+        self,
+        batch: Quotient,
+        streams: DropoutStreams,
+        term: EmbeddingTerm | None = None,
+        *,
+        alone: bool = False,
+    ) -> Outcome:
+        """Run forward and backward: see `FastNetwork.step`."""
         self._load()
         self._gradient[:] = 0
         passed, last = self._forward(batch, streams)
@@ -84,7 +91,7 @@ class FastGraphNetwork(FastNetwork):
             pooled *= means
         outcome, upstream = self._head.step(pooled, batch.labels, streams)
         if term is not None:
-            self._add_term(term, pooled, upstream)
+            self._add_term(term, pooled, upstream, alone=alone)
         if means is not None:
             upstream *= means
         for number in reversed(range(len(passed))):

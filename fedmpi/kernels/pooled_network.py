@@ -48,8 +48,13 @@ class FastNetwork(ABC):
         """Return graphs as `step` takes them, all or some of them: `Quotient` or `ChannelBatch`."""
 
     @abstractmethod
-    def step(self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None) -> Outcome:
-        """Run forward and backward; the model's gradient becomes that of the mean loss and the term."""
+    def step(
+        self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None, *, alone: bool = False
+    ) -> Outcome:
+        """Run forward and backward; the model's gradient becomes that of the mean loss and the term.
+
+        `alone`, it is the term's, and the outcome is of the loss.
+        """
 
     @abstractmethod
     def step_flops(self, batch: Any) -> int:
@@ -75,8 +80,14 @@ class FastNetwork(ABC):
         """Return what is pooled of each graph without dropout, float32 [B, h]."""
         return self._pooled(graphs)[:, : self._hidden]
 
-    def _add_term(self, term: EmbeddingTerm, pooled: Floats, gradient: Floats) -> None:
-        """Add a term's gradient by what is pooled, float32 [B, width], to that of the loss."""
+    def _add_term(self, term: EmbeddingTerm, pooled: Floats, gradient: Floats, *, alone: bool) -> None:
+        """Add a term's gradient by what is pooled, float32 [B, width], to that of the loss, or set it alone.
+
+        The head has its gradient by then, and no other layer.
+        """
+        if alone:
+            self._gradient[:] = 0
+            gradient[:] = 0
         rows = torch.from_numpy(pooled[:, : self._hidden].copy()).requires_grad_()
         value = term(rows)
         if value is not None and value.requires_grad:

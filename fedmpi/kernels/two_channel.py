@@ -79,7 +79,12 @@ class FastFedStar(FastNetwork):
         return channels.channel_batch(graphs, self._options.layers)
 
     def step(
-        self, batch: channels.ChannelBatch, streams: DropoutStreams, term: EmbeddingTerm | None = None
+        self,
+        batch: channels.ChannelBatch,
+        streams: DropoutStreams,
+        term: EmbeddingTerm | None = None,
+        *,
+        alone: bool = False,
     ) -> Outcome:
         """Run forward and backward; the model's gradient becomes that of the mean loss and the term.
 
@@ -91,6 +96,8 @@ class FastFedStar(FastNetwork):
             The step's masks.
         term : callable, optional
             Of what is pooled and merged.
+        alone : bool
+            Whether it takes the place of the loss.
         """
         self._load()
         self._gradient[:] = 0
@@ -100,7 +107,7 @@ class FastFedStar(FastNetwork):
         *pooled, merged = self._pool_and_merge(batch.rows.pooling, x, batch.structure, rows)
         outcome, upstream = self._head.step(merged, batch.rows.labels, streams)
         if term is not None:
-            self._add_term(term, merged, upstream)
+            self._add_term(term, merged, upstream, alone=alone)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
         added = self._layers_back(batch, inputs, layers, of_x)
         self._structure.back(batch.structure, rows, of_s, added)

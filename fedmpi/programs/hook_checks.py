@@ -237,13 +237,16 @@ def like(value: Any, other: Any) -> Any:
     return value
 
 
-def classes(value: Any, count: int) -> Ints | None:
-    """Return the classes of held-out graphs, int64 [count]; None for none."""
+def predicted(value: Any, count: int) -> Any:
+    """Return what is predicted of held-out graphs: classes int64 [count], outputs as they are, or None."""
     if value is None:
         return None
-    whole = getattr(value, "is_floating_point", lambda: True)
-    if getattr(value, "shape", ()) != (count,) or whole() or value.is_complex():
-        raise Breach(f"returned {_described(value)}: it must be a tensor of {count} classes, or None")
+    floats, shape = getattr(value, "is_floating_point", None), list(getattr(value, "shape", ()))
+    if floats is not None and floats() and len(shape) == 2 and shape[0] == count:
+        return value
+    if floats is None or floats() or shape != [count] or value.is_complex():
+        kinds = f"a tensor of {count} classes, one of outputs, float32 [{count}, C], or None"
+        raise Breach(f"returned {_described(value)}: it must be {kinds}")
     found: Ints = value.cpu().numpy().astype(np.int64)
     return found
 

@@ -143,9 +143,9 @@ class Hooks(HookCalls):
             raise self.failed("evaluated", "changed `client.memory`: only train and trained may")
         return found
 
-    def _predict(self, client: Evaluated, count: int) -> npt.NDArray[np.int64] | None:
-        """See `Algorithm.predict`; `count` is the number of held-out graphs."""
-        return self.ask("predict", (client,), checks.classes, count)
+    def _predict(self, client: Evaluated, count: int) -> Any:
+        """See `Algorithm.predict`; `count` is the number of held-out graphs. Classes are int64, NumPy."""
+        return self.ask("predict", (client,), checks.predicted, count)
 
     def messages(self, model: ModelOptions, classes: int) -> Mapping[str, Message]:
         """See `Algorithm.messages`."""

@@ -229,7 +229,8 @@ def _shared(case: Case, hooks: Hooks, names: Sequence[str], shapes: Sequence[Sha
         raise BadInput(
             f"algorithm {hooks.name}: hook shares leaves no tensor of the model to share; share one"
         )
-    if not hooks.reads_share and len(first) == len(tensors[shapes[0]]):
+    keeps_some = not hooks.reads_share and hooks.communicates  # else it is FedAvg
+    if keeps_some and len(first) == len(tensors[shapes[0]]):
         raise BadInput(
             f"algorithm {hooks.name}: every layer of model {case.model.name} is shared: choose "
             "a model with layers that it keeps on the clients (docs/algorithms.md)"

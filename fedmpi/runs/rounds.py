@@ -20,7 +20,7 @@ from fedmpi.client.states import States
 from fedmpi.comm.world import World
 from fedmpi.errors import Diverged, TooFewLeft
 from fedmpi.exchange import dropouts
-from fedmpi.exchange.aggregation import gather_rows
+from fedmpi.exchange.aggregation import gather_rows, scatter_rows
 from fedmpi.exchange.chain import Chain
 from fedmpi.exchange.dropouts import Dropouts, Step
 from fedmpi.exchange.group_models import RoundPlan
@@ -377,16 +377,20 @@ class Rounds:
 
     def _tell(self) -> None:
         """Send to all clients what the algorithm tells them; where it is NaN they keep what they have."""
-        for name in self.states.tells.messages:
-            decided, array = self._planner.decided, np.empty(self.states.tells.shape(name), np.float32)
-            if decided is not None:
-                array[...] = decided.told[name]
+        for name, message in self.states.tells.messages.items():
+            decided, shape = self._planner.decided, self.states.tells.shape(name)
+            whole = None if decided is None else decided.told[name]
             with self.meter.phase("communicate" if self.world.is_root else "wait"):
-                self.world.collectives.bcast(array, "told")
-            new = torch.from_numpy(array).to(self.states.device)
-            for client in self.clients.values():
+                if message.personal:
+                    new = scatter_rows(self.world.collectives, self.states.hosts, whole, shape, "told")
+                else:
+                    new = np.empty(shape, np.float32) if whole is None else whole.copy()
+                    self.world.collectives.bcast(new, "told")
+            of_rank = torch.from_numpy(new).to(self.states.device)
+            rows = of_rank if message.personal else [of_rank] * len(self.clients)
+            for client, row in zip(self.clients.values(), rows, strict=True):
                 held = client.told[name]
-                held.copy_(torch.where(torch.isnan(new), held, new))
+                held.copy_(torch.where(torch.isnan(row), held, row))
 
     def server_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a checkpoint holds of the server: groups, and the algorithm's own state."""

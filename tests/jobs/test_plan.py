@@ -221,7 +221,13 @@ def test_the_models_flop_are_those_of_the_known_counts(here):
 
 @pytest.mark.parametrize(
     ("algorithm", "trained", "evaluated"),
-    [("ditto", 2, 1), ("apfl", 2, 1), ("fedrep", 10 + 1, 1), ("q-fedavg", 1, 1 + 0.8 / 0.2)],
+    [
+        ("ditto", 2, 1),
+        ("apfl", 2, 1),
+        ("fedrep", 10 + 1, 1),
+        ("pfedme", 5, 1),
+        ("q-fedavg", 1, 1 + 0.8 / 0.2),
+    ],
 )
 def test_personal_models_and_losses_at_the_received_model_are_counted(here, algorithm, trained, evaluated):
     text = suite_on("PROTEINS", '{ name = "chunks", clients = 10 }')

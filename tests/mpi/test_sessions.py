@@ -67,6 +67,8 @@ def check_session(alone, folder, name, ranks, fedmpi):
         check_neighbours(load_run(runs / "ring"), ranks)
     if "fedgta" in covered(name, ranks):
         check_models(load_run(runs / "fedgta"), ranks)
+    if "fedfomo" in covered(name, ranks):
+        check_personal(load_run(runs / "fedfomo"), ranks)
     check_outcomes(load_run(runs / "fedavg"))
     check_phases(load_run(runs / "gcfl"))
     check_resumed_elsewhere(fedmpi, alone, folder, interrupted(name, ranks))
@@ -159,6 +161,16 @@ def check_models(run, ranks):
     for name, payload in expected.items():
         place = attempt.collectives.index(name)
         assert np.array_equal(attempt.measurements["collective_bytes"][:, :, place], payload), name
+
+
+def check_personal(run, ranks):
+    """What each client is told apart, three models and their clients' numbers, goes to the rank that hosts it."""
+    (attempt,) = run.attempts
+    hosted, told = np.bincount(attempt.provenance["rank_of_client"], minlength=ranks), 4 * 3 * (30_338 + 1)
+    place = attempt.collectives.index("Scatterv")
+    assert (attempt.measurements["collective_bytes"][:, :, place] == told * hosted).all()
+    assert (attempt.measurements["collective_calls"][:, :, place] == 2).all()
+    assert (run.results["client_bytes_down"] == run.results["participated"].astype(bool) * told).all()
 
 
 def check_neighbours(run, ranks):

@@ -67,6 +67,10 @@ def train(self, client): client.run_epochs(client.received[:3])
     -> used a vector [3] as a model, which is a tensor float32 [
 def train(self, client): |     client.run_epochs() |     client.send('c', client.received)
     -> hook train in FILE:11 sent c: `sends` declares nothing
+def train(self, client): client.gradient(next(client.batches()), term=lambda batch, rows: None)
+    -> gave a loss that returned None: it must be a scalar
+reads_outputs = True | def train(self, client): client.gradient(next(client.batches()), loss=sum, term=sum)
+    -> took a gradient of a loss and of a term: each takes the place of the task's loss
 def train(self, client): client.run_epochs(term=lambda batch, rows: 3)
     -> returned 3: it must be a scalar of torch.float32, or None
 seen = 0 | def train(self, client): |     client.run_epochs() |     self.seen += 1
@@ -157,3 +161,57 @@ def test_a_gradient_of_another_loss_leaves_the_models_own(program):
     usual, beside = (program(body, *settings).record for body in (BY_HAND, OWN_LOSS))
     for name in ("parameter_digest", "train_loss", "gradient_norm"):
         assert np.array_equal(usual.results[name], beside.results[name]), name
+
+
+OF_A_TERM = """reads_embeddings = True
+
+    def train(self, client):
+        def squares(batch, rows):
+            return rows.square().mean()
+
+        for batch in client.batches():
+            both = client.gradient(batch)
+            alone = client.gradient(batch, term=squares)
+            head = client.part("head")
+            assert not head.pack(alone).any() and alone.any()
+            client.step(client.model, both)
+
+    def memory(self, tensors):
+        return {"head": Memory(("post.weight", "post.bias", "readout.weight", "readout.bias"))}
+"""
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "csr"])
+@pytest.mark.parametrize("model", ["gin", "fedstar"])
+def test_a_gradient_of_a_term_leaves_the_head_out(program, kernels, model):
+    done = program(OF_A_TERM, f"kernels={kernels}", f"model={model}", "rounds=1")
+    assert done.returncode == 0, done.stderr
+
+
+PREDICTS = """reads_outputs = True
+
+    def predict(self, client):
+        return {predicted}
+"""
+
+
+def test_outputs_that_the_class_predicts_are_evaluated(program):
+    usual = program(PREDICTS.format(predicted="None")).record
+    alike = program(PREDICTS.format(predicted="client.outputs()")).record
+    other = program(PREDICTS.format(predicted="-client.outputs(at=client.model)")).record
+    for name in ("val_loss", "test_loss", "test_accuracy", "evaluation_flops"):
+        assert np.array_equal(usual.results[name], alike.results[name]), name
+    assert np.allclose(other.results["test_accuracy"], 1 - usual.results["test_accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("predicted", "words"),
+    [
+        ("client.outputs()[1:]", "of outputs, float32 ["),
+        ("client.outputs()[:, :1]", ", 1], which the task cannot judge"),
+        ("client.outputs(at=client.model[1:])", "it must be a tensor torch.float32 ["),
+    ],
+)
+def test_odd_outputs_end_the_run_with_a_line(program, predicted, words):
+    done = program(PREDICTS.format(predicted=predicted))
+    assert done.returncode == 1 and words in done.line

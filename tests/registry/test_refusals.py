@@ -303,7 +303,18 @@ devices = "equal" -> case.devices: ... samples other clients each round
 """
 REFUSED[POPULATION] += "".join(
     f'algorithm = "{name}" -> case.algorithm: ... {name} needs clients that stay\n'
-    for name in ("ditto", "self-train", "centralised", "gcfl", "q-fedavg", "feddyn", "moon", "fedala", "apfl")
+    for name in (
+        "ditto",
+        "self-train",
+        "centralised",
+        "gcfl",
+        "q-fedavg",
+        "feddyn",
+        "moon",
+        "fedala",
+        "apfl",
+        "pfedme",
+    )
 )
 ROWS = [(base, *row) for base, text in REFUSED.items() for row in table(text)]
 

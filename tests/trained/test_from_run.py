@@ -47,6 +47,8 @@ def last(folder, name, client):
         {"algorithm": "ditto"},
         {"algorithm": {"name": "apfl", "adaptive": True}},
         {"algorithm": "fedala"},
+        {"algorithm": "pfedme"},
+        {"algorithm": "fedas"},
         {"algorithm": "scaffold", "optimizer": "sgd"},
         {"algorithm": "fedpub", **LOUVAIN},
         {"algorithm": "fedstar", "model": "fedstar"},

@@ -1,4 +1,4 @@
-"""FedDyn, FedRep, APFL, MOON and FedProto in plain torch and PyG: by their equations, and as released.
+"""Methods in plain torch and PyG: by their equations, and as released.
 
 These files know nothing of fedmpi. Each method is a class whose `round` trains the participants and averages.
 Gradients are autograd's, of the loss as the paper writes it; steps are those of `torch.optim`, whose state
@@ -7,12 +7,16 @@ where this is something else: the class says what.
 """
 
 from plain.apfl import Apfl
+from plain.fedas import FedAs
 from plain.feddyn import FedDyn
+from plain.fedfomo import FedFomo
 from plain.fedproto import FedProto
 from plain.fedrep import FedRep
 from plain.method import Draws, Method, Setting
 from plain.moon import Moon
 from plain.network import Drop, Gin
+from plain.one_shot import OneShot
+from plain.pfedme import PFedMe
 
 __all__ = ["METHODS", "Draws", "Drop", "Gin", "Method", "Setting"]
 
@@ -22,5 +26,9 @@ METHODS: dict[str, type[Method]] = {
     "apfl": Apfl,
     "moon": Moon,
     "fedproto": FedProto,
+    "pfedme": PFedMe,
+    "fedfomo": FedFomo,
+    "fedas": FedAs,
+    "one-shot": OneShot,
 }
 """By fedmpi's names."""

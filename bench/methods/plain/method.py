@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 from torch_geometric.data import Batch, Data
 
 from plain.network import Drop, Gin, assign, no_drop, vector
@@ -24,6 +25,8 @@ class Draws:
     """Numbers of the training graphs of each batch, of a client, round and epoch."""
     drop: Callable[[int, int, int], Drop]
     """Dropout of a client, round and step."""
+    sampled: Callable[[int, int], Sequence[tuple[list[int], Drop]]]
+    """Batches of all training graphs of a client and round, and the dropout of each."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Setting:
     draws: Draws
     train: Sequence[Sequence[Data]]
     """Of each client."""
+    validation: Sequence[Sequence[Data]]
     test: Sequence[Sequence[Data]]
     epochs: int
     optimizer: Callable[[Any], torch.optim.Optimizer]
@@ -90,6 +94,14 @@ class Method:
     def classes(self, client: int, batch: Batch) -> Tensor:
         """Return the predicted class of each graph."""
         return self.evaluated(client)(batch, no_drop).argmax(dim=1)
+
+    @torch.no_grad()
+    def validation_loss(self, client: int, parameters: Tensor) -> float:
+        """Return the mean loss of a model of these parameters on the client's validation graphs."""
+        model = deepcopy(self.models[client])
+        assign(parameters, model.parameters())
+        batch = Batch.from_data_list(list(self.setting.validation[client]))
+        return float(cross_entropy(model(batch, no_drop).double(), batch.y))
 
     def share(self, participants: Sequence[int], weights: Sequence[float], part: str = "parameters") -> None:
         """Give all clients the weighted mean of the participants' parameters."""
