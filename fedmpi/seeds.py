@@ -43,6 +43,8 @@ class Purpose(IntEnum):
     DEVICES = 20
     ONLINE = 21
     SCHEDULE = 22
+    PERTURBATION = 24
+    DISTILLATION = 25
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

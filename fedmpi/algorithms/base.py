@@ -66,6 +66,8 @@ class Algorithm:
     """True: its programs use embeddings of graphs."""
     reads_outputs: ClassVar[bool] = False
     """True: its programs use outputs of models for graphs, or losses of them."""
+    reads_losses: ClassVar[bool] = False
+    """True: its programs use the task's loss of each label, `Batch.losses`."""
 
     central: ClassVar[bool] = False
     """True: `update` uses `server`, and so runs on rank 0 for every group."""

@@ -140,6 +140,26 @@ class Batch(Protocol):
     def of(self, rows: Any) -> Any:
         """Return the batch's rows of a table with one for every training graph."""
 
+    @property
+    def features(self) -> Any:
+        """Features of the graphs' nodes, float32 [N, width]."""
+
+    def moved(self, shift: Any) -> Batch:
+        """Return the same graphs, with features that are moved by float32 [N, width]; for `reads_outputs`."""
+
+    def losses(self, outputs: Any, labels: Any = None) -> Any:
+        """Return the task's loss of each label, 0 where it is missing; for `reads_outputs`.
+
+        Parameters
+        ----------
+        outputs : float32 [B, C]
+        labels : optional
+            As `labels`, which they are by default, or as `soft_labels` has them.
+        """
+
+    def soft_labels(self, outputs: Any) -> Any:
+        """Return what outputs predict, for `losses`: probabilities, or numbers; for `reads_outputs`."""
+
 
 Term = Callable[[Batch, Any], Any]
 """Returns a term of the loss of a batch from its graphs' embeddings [B, h]: a scalar that can be
@@ -283,7 +303,8 @@ class Client(Evaluated, Protocol):
         at: Any = None,
         *,
         reported: bool = False,
-        loss: Callable[[Any], Any] | None = None,
+        loss: Callable[..., Any] | None = None,
+        beside: Sequence[Batch] = (),
     ) -> Any:
         """Return the gradient of a batch's loss at a model vector, float32 [length], by default at the model.
 
@@ -299,6 +320,22 @@ class Client(Evaluated, Protocol):
         loss : callable, optional
             Takes the outputs [B, C] to a scalar in place of the task's loss, for `reads_outputs`; its pass is
             reported, with the task's loss, only where `reported` says so.
+        beside : sequence of Batch
+            Whose outputs `loss` takes as well, in order, with the same dropout. Their passes leave no running
+            statistics.
+        """
+
+    def slope(self, batch: Batch, loss: Callable[[Any], Any], at: Any = None) -> Any:
+        """Return the gradient of a loss of the outputs by the nodes' features, float32 [N, width].
+
+        The pass has no dropout; for `reads_outputs`.
+
+        Parameters
+        ----------
+        batch : Batch
+        loss : callable
+            Takes the outputs [B, C] to a scalar.
+        at : float32 [length], optional
         """
 
     def loss(self) -> float:

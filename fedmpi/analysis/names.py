@@ -41,6 +41,8 @@ _ALGORITHMS = {
     "fedpub": "FED-PUB",
     "fedsage-plus": "FedSage+",
     "hierfavg": "HierFAVG",
+    "flit": "FLIT",
+    "flit-plus": "FLIT+",
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 

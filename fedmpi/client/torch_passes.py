@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -24,8 +24,8 @@ from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.tasks.base import Task
 
-Loss = Callable[[Tensor], Tensor]
-"""Takes outputs of a batch to a scalar."""
+Loss = Callable[..., Tensor]
+"""Takes outputs of a batch, and of those beside it, to a scalar."""
 
 _MOST_SINGLE = 8192
 """Training graphs of a client up to which batches of one are kept; about 20 kB each."""
@@ -74,20 +74,50 @@ class TorchPasses(Supervised):
         streams: DropoutStreams,
         term: EmbeddingTerm | None = None,
         loss_of: Loss | None = None,
+        beside: Sequence[Batch] = (),
     ) -> Pass:
-        """Run forward and backward; `loss_of` the outputs takes the place of the task's loss."""
+        """Run forward and backward; `loss_of` the outputs takes the place of the task's loss.
+
+        It takes the outputs of batches `beside` as well, whose passes have the same dropout and leave no
+        running statistics.
+        """
         batch = self._task.step_batch(batch, streams)
-        executed = self._executed(batch, training=True)
+        executed = sum(self._executed(each, training=True) for each in (batch, *beside))
         nothing: AbstractContextManager[list[Tensor]] = nullcontext([])
         with nothing if term is None else _embeddings_of(self._model.module) as embeddings:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
+        statistics = self._model.parameters[self._model.trained :].clone() if beside else None
+        others = [self._task.outputs(self._model.module, each, streams, self._kernels) for each in beside]
         added = None if term is None else term(embeddings[0])
-        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
+        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone(), *others)
         loss = loss if added is None else loss + added
         self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
+        if statistics is not None:
+            self._model.parameters[self._model.trained :] = statistics
         outcome = self._task.outcome(logits.detach(), batch.labels)
-        return Pass(outcome, self._flops.training(self._counts_of(batch)).total, executed)
+        counted = sum(self._flops.training(self._counts_of(each)).total for each in (batch, *beside))
+        return Pass(outcome, counted, executed)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the task's loss of each label; 0 where it is missing."""
+        labels = labels.to(outputs.dtype) if labels.is_floating_point() else labels
+        missing = labels.isnan()
+        found = self._task.losses(outputs, labels.masked_fill(missing, 0))
+        has_gaps = missing.shape == found.shape  # probabilities of classes have none
+        return found.masked_fill(missing, 0.0) if has_gaps else found
+
+    def soft_labels(self, outputs: Tensor) -> Tensor:
+        """Return what outputs predict, as labels."""
+        return self._task.soft_labels(outputs)
+
+    def slope(self, batch: Batch, loss_of: Loss) -> Embedded:
+        """Return the gradient of a loss of the outputs, without dropout, by the nodes' features [N, d]."""
+        executed = self._executed(batch, training=True)
+        shift = torch.zeros_like(batch.features).requires_grad_()
+        outputs = self._task.outputs(self._model.module, batch.moved(shift), None, self._kernels)
+        (gradient,) = torch.autograd.grad(loss_of(outputs), shift)
+        return Embedded(gradient, self._flops.training(self._counts_of(batch)).total, executed)
 
     @torch.no_grad()
     def _judge(self, part: Batch) -> Pass:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from fedmpi.case.schema import Case
 from fedmpi.client.compiled_passes import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.client.passes import Embedded, Pass, Supervised
+from fedmpi.client.program_batch import Batch
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import Loss, TorchPasses
@@ -31,43 +31,6 @@ from fedmpi.seeds import Purpose, key, permutation
 
 _FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Training graphs of a step: see `fedmpi.algorithms.program.Batch`.
-
-    Attributes
-    ----------
-    trainee : Trainee
-    prepared
-        As the kernels take it.
-    numbers : int64 [B] or None
-        Of the graphs; None: all of the client's.
-    streams : DropoutStreams or None
-        None: each pass has its own.
-    labelled : bool
-        Whether the client knows their labels.
-    """
-
-    trainee: Trainee
-    prepared: Any
-    numbers: Int | None
-    streams: DropoutStreams | None
-    labelled: bool = True
-
-    @property
-    def labels(self) -> Tensor:
-        """Labels of the graphs, on the model's device."""
-        if not self.labelled:
-            raise Breach("used labels of the public graphs, which no client has")
-        return self.of(self.trainee.labels_there).to(self.trainee.model.device)
-
-    def of(self, rows: Tensor) -> Tensor:
-        """Return the graphs' rows of a table of all training graphs."""
-        if not self.labelled:
-            raise Breach("used a table of training graphs for the public graphs, which are none")
-        return rows if self.numbers is None else rows[torch.from_numpy(self.numbers)]
 
 
 class Trainee(ProgramView):
@@ -200,16 +163,32 @@ class Trainee(ProgramView):
     def outputs(self, batch: Batch, at: Tensor | None = None) -> Tensor:
         """See `program.Client`."""
         with self._at(at):
-            found = self._by_torch.forward(batch.prepared, head=True)
+            found = self.by_torch.forward(batch.prepared, head=True)
         self.work.append(found)
         rows: Tensor = found.rows
         self.finite = self.finite and bool(rows.isfinite().all())
         return rows
 
+    def slope(self, batch: Batch, loss: Loss, at: Tensor | None = None) -> Tensor:
+        """See `program.Client`."""
+        with self._at(at):
+            found = self.by_torch.slope(batch.prepared, partial(_scalar, loss))
+        self.work.append(found)
+        gradient: Tensor = found.rows
+        return gradient
+
     def gradient(
-        self, batch: Batch, at: Tensor | None = None, *, reported: bool = False, loss: Loss | None = None
+        self,
+        batch: Batch,
+        at: Tensor | None = None,
+        *,
+        reported: bool = False,
+        loss: Loss | None = None,
+        beside: Sequence[Batch] = (),
     ) -> Tensor:
         """See `program.Client`."""
+        if beside and loss is None:
+            raise Breach("took a gradient with batches beside one, which only a loss reads: give it a loss")
         if not batch.labelled and loss is None:
             raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
         if not batch.labelled and reported:
@@ -217,7 +196,7 @@ class Trainee(ProgramView):
         gradient = self._client.model.gradient
         reported = reported or (self._is_model(at) and loss is None)
         with self._at(at, keeps_gradient=not reported):
-            self._pass(batch, self.done if reported else self.work, loss=loss)
+            self._pass(batch, self.done if reported else self.work, loss=loss, beside=beside)
             return gradient if reported else gradient.clone()
 
     def loss(self) -> float:
@@ -227,7 +206,12 @@ class Trainee(ProgramView):
         return self._last.outcome.mean_loss
 
     def _pass(
-        self, batch: Batch, into: list[Any], term: Term | None = None, loss: Loss | None = None
+        self,
+        batch: Batch,
+        into: list[Any],
+        term: Term | None = None,
+        loss: Loss | None = None,
+        beside: Sequence[Batch] = (),
     ) -> None:
         """Run forward and backward at what the workspace holds."""
         streams = batch.streams
@@ -235,7 +219,9 @@ class Trainee(ProgramView):
             streams = DropoutStreams(self.seed, self.id, self.round, _FIRST_SAMPLED + self._sampled)
             self._sampled += 1
         if loss is not None:
-            self._last = self._by_torch.step(batch.prepared, streams, loss_of=partial(_scalar, loss))
+            others = [each.prepared for each in beside]
+            by_loss = partial(_scalar, loss)
+            self._last = self.by_torch.step(batch.prepared, streams, loss_of=by_loss, beside=others)
         elif term is None:
             self._last = self._client.passes.step(batch.prepared, streams)
         else:
@@ -331,14 +317,14 @@ class Trainee(ProgramView):
     def nodes(self, at: Tensor | None = None) -> Nodes:
         """See `program.Client`."""
         with self._at(at):
-            return self._by_torch.nodes(self.work)
+            return self.by_torch.nodes(self.work)
 
     def mean_state(
         self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
     ) -> Floats:
         """See `program.Client`."""
         with self._at(at):
-            return self._noted(self._by_torch.mean_state(topology, features))
+            return self._noted(self.by_torch.mean_state(topology, features))
 
     def _noted(self, found: Embedded) -> Floats:
         self.work.append(found)
@@ -354,7 +340,8 @@ class Trainee(ProgramView):
         return passes
 
     @property
-    def _by_torch(self) -> TorchPasses:
+    def by_torch(self) -> TorchPasses:
+        """The client's passes, which give outputs."""
         passes = self._client.passes
         if not isinstance(passes, TorchPasses):
             raise Breach(
@@ -415,9 +402,9 @@ class Trainee(ProgramView):
         parameters.copy_(torch.where(frozen, before, parameters))
 
 
-def _scalar(loss: Loss, outputs: Tensor) -> Tensor:
+def _scalar(loss: Loss, outputs: Tensor, *others: Tensor) -> Tensor:
     """Return a loss of outputs; raise Breach where it is none."""
-    found: Tensor | None = scalar_like(loss(outputs), outputs)
+    found: Tensor | None = scalar_like(loss(outputs, *others), outputs)
     if found is None:
         raise Breach("gave a loss that returned None: it must be a scalar")
     return found

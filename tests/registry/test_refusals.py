@@ -17,6 +17,9 @@ NODES = 'dataset = "synthetic-nodes"; partition = "louvain"'
 CLUSTERS = """dataset = { synthetic = { domains = 1, graphs = 60 } }; partition = { name = "dominant-share", clients = 4 };
     model = { name = "gin-encoder", hidden = 8, layers = 2 }; objective = "fclg"; share = "all"; rounds = 3; batch_size = 8"""
 GTA = NODES + '; model = "gcn"; algorithm = "fedgta"'
+FLIT = (
+    'dataset = { synthetic = { domains = 1 } }; partition = "iid"; kernels = "csr"; algorithm = "flit-plus"'
+)
 SAGE = NODES + '; model = "sage"; algorithm = "fedsage-plus"'
 
 REFUSED = {
@@ -266,6 +269,12 @@ dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedgta is for "node-cl
 reduction = "fixed32" -> case.reduction: ... fedgta needs every client's update
 algorithm = { name = "fedgta", moments = "central", order = 1 } -> case.algorithm: ... no central moment
 privacy = { name = "clipping", clip = 1.0 } -> case.privacy: ... fedgta averages models
+""",
+    FLIT: """
+kernels = "compiled" -> case.kernels: ... "compiled" cannot run flit-plus as it is here: use "csr", "reference"
+task = "link-prediction"; dataset = { name = "synthetic-triples", features = "identity" }; model = "rgcn"; partition = "iid"; kernels = "csr"
+    -> case.task: ... flit-plus reads the loss of each label, which task "link-prediction" does not define
+algorithm = { name = "flit-plus", xi = 0 } -> case.algorithm.xi: ... greater than 0
 """,
     SAGE: """
 dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedsage-plus is for "node-classification"

@@ -25,6 +25,8 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
         yield "objective", f'{name} needs a classifier: use "supervised"'
     if algorithm.reads_embeddings and task is not None and task.of != "graph":
         yield "task", f'{name} reads graphs\' embeddings, and task "{task.name}" is about {task.of}s'
+    if algorithm.reads_losses and task is not None and task.losses is Task.losses:
+        yield "task", f'{name} reads the loss of each label, which task "{task.name}" does not define'
     if algorithm.needs_classes and not classifies(case.task, case.dataset.name):
         yield "task", f"{name} works by class: use a task of one class per graph"
     if algorithm.tasks and (task is None or task.name not in algorithm.tasks):
