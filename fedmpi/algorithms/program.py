@@ -202,8 +202,8 @@ class Evaluated(Protocol):
         any.
         """
 
-    def part(self, name: str) -> Part:
-        """Return the tensors of a memory whose size are names."""
+    def part(self, name: str | tuple[str, ...]) -> Part:
+        """Return the tensors of these names, or of a memory whose size are names."""
 
     def embeddings(self) -> Any:
         """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""

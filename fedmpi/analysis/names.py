@@ -43,6 +43,7 @@ _ALGORITHMS = {
     "hierfavg": "HierFAVG",
     "flit": "FLIT",
     "flit-plus": "FLIT+",
+    "fedvn": "FedVN",
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 

@@ -36,8 +36,10 @@ class ProgramView:
         """See `program.Client`."""
         return self._client.known
 
-    def part(self, name: str) -> SharedPart:
+    def part(self, name: str | tuple[str, ...]) -> SharedPart:
         """See `program.Client`."""
+        if isinstance(name, tuple):
+            return self._client.model.shared(frozenset(name).__contains__)
         return self.memory.layout.parts[name]
 
     @property

@@ -27,6 +27,7 @@ REFUSED = {
 rouns = 3 -> demo.toml: case.rouns: unknown key; did you mean "rounds"?
 rounds = 0 -> case.rounds: input should be greater than or equal to 1 (got 0)
 rounds = "many" -> case.rounds: input should be a valid integer
+algorithm = "fedvn" -> case.algorithm: fedvn shares virtual nodes: choose model = "fedvn"
 algorithm = "fedavgg"
     -> there is no "fedavgg"; did you mean "fedavg"? (valid: apfl, centralised, ditto, fedadagrad
 algorithm = { name = "fedprox", nu = 1 } -> case.algorithm.nu: unknown key; did you mean "mu"?
