@@ -130,6 +130,33 @@ class Nodes:
     propagate: Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]]
 
 
+class Network(Protocol):
+    """The clients' network as the server runs it; for `runs_network`.
+
+    Attributes
+    ----------
+    width, classes : int
+        Features of a node, and classes.
+    """
+
+    width: int
+    classes: int
+
+    def outputs(self, vector: Any, topology: Topology, features: Any) -> Any:
+        """Return the outputs for all nodes of a graph, float32 [N, C], torch, without dropout.
+
+        They can be differentiated by model and features.
+
+        Parameters
+        ----------
+        vector : float32 [shared], torch
+            A model.
+        topology : Topology
+            One graph.
+        features : float32 [N, width], torch
+        """
+
+
 class Batch(Protocol):
     """Training graphs of one step."""
 
@@ -234,6 +261,8 @@ class Client(Evaluated, Protocol):
         Features of a node.
     labels : int64 [samples], NumPy
         Classes of the training graphs.
+    graphs : GraphSet
+        The training graphs, whose examples may be nodes; for labels of nodes, and `reads_outputs`.
     shared : Part
         The tensors that are shared.
     """
@@ -252,6 +281,7 @@ class Client(Evaluated, Protocol):
     moved: Any
     memory: MutableMapping[str, Any]
     labels: Ints
+    graphs: GraphSet
     shared: Part
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -506,6 +536,15 @@ class Server(Protocol):
 
     def groups(self) -> list[Ints]:
         """Return the participants of each group, int64 [m] each, ascending."""
+
+    def model(self, members: Ints) -> npt.NDArray[np.float32]:
+        """Return the model of a group, as its members received it, float32 [shared]; for "moves".
+
+        Parameters
+        ----------
+        members : int64 [m]
+            One of `groups`.
+        """
 
     def means(self, groups: Sequence[int] | Ints, *, weighted: bool = True) -> Request:
         """Ask for the mean updates of groups: ``found = yield server.means(groups)``.

@@ -44,6 +44,7 @@ _ALGORITHMS = {
     "flit": "FLIT",
     "flit-plus": "FLIT+",
     "fedvn": "FedVN",
+    "fedtad": "FedTAD",
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 

@@ -46,7 +46,7 @@ class TorchPasses(Supervised):
         task: Task,
     ) -> None:
         self._task, self._model, self._kernels, self._flops = task, model, kernels, flops
-        self._graphs = train
+        self.graphs = train
         self._single: dict[int, Batch] = {}
         super().__init__(train, held_out)
 
@@ -55,17 +55,17 @@ class TorchPasses(Supervised):
 
     @cached_property
     def _whole(self) -> Batch:
-        return self._part(self._graphs)
+        return self._part(self.graphs)
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs on the device; single graphs are prepared once, up to `_MOST_SINGLE`."""
         if graphs is None:
             return self._whole
-        if len(graphs) != 1 or self._graphs.num_graphs > _MOST_SINGLE:
-            return self._part(self._graphs.take(graphs))
+        if len(graphs) != 1 or self.graphs.num_graphs > _MOST_SINGLE:
+            return self._part(self.graphs.take(graphs))
         graph = int(graphs[0])
         if graph not in self._single:
-            self._single[graph] = self._part(self._graphs.take(graphs))
+            self._single[graph] = self._part(self.graphs.take(graphs))
         return self._single[graph]
 
     def step(
@@ -158,7 +158,7 @@ class TorchPasses(Supervised):
         RankFailed
             Examples are no nodes.
         """
-        places = self._graphs.places
+        places = self.graphs.places
         if places is None or places.ndim != 1:
             raise RankFailed(
                 "`nodes` was asked for, and examples are no nodes: name the tasks of nodes in `tasks`"

@@ -22,7 +22,7 @@ from fedmpi.client.program_batch import Batch
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import Loss, TorchPasses
-from fedmpi.graphs.packed import Int, Topology
+from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import SharedPart
 from fedmpi.programs.hook_checks import Breach, scalar_like
@@ -95,6 +95,11 @@ class Trainee(ProgramView):
     def labels(self) -> Int:
         """See `program.Client`."""
         return self._embedding.train.labels
+
+    @property
+    def graphs(self) -> GraphSet:
+        """See `program.Client`."""
+        return self.by_torch.graphs
 
     @cached_property
     def labels_there(self) -> Tensor:

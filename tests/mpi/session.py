@@ -61,7 +61,7 @@ INTERRUPTED = (
 """Cases that are stopped by a signal: the second keeps every client's model of the round before."""
 
 INTERRUPTED_ON_THREE = (
-    "feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus", "flit", "fedvn",
+    "feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus", "flit", "fedvn", "fedtad",
     "top-k", "powersgd", "hierfavg", "one-peer", "choco",
 )  # fmt: skip
 """The same on 3 ranks alone: on 4 the last rank has no client in the round that is stopped."""

@@ -20,6 +20,7 @@ GTA = NODES + '; model = "gcn"; algorithm = "fedgta"'
 FLIT = (
     'dataset = { synthetic = { domains = 1 } }; partition = "iid"; kernels = "csr"; algorithm = "flit-plus"'
 )
+TAD = NODES + '; model = "gcn"; share = "all"; algorithm = "fedtad"'
 SAGE = NODES + '; model = "sage"; algorithm = "fedsage-plus"'
 
 REFUSED = {
@@ -276,6 +277,11 @@ kernels = "compiled" -> case.kernels: ... "compiled" cannot run flit-plus as it 
 task = "link-prediction"; dataset = { name = "synthetic-triples", features = "identity" }; model = "rgcn"; partition = "iid"; kernels = "csr"
     -> case.task: ... flit-plus reads the loss of each label, which task "link-prediction" does not define
 algorithm = { name = "flit-plus", xi = 0 } -> case.algorithm.xi: ... greater than 0
+""",
+    TAD: """
+share = "conv" -> case.share: ... fedtad has a server that runs the whole network: use "all"
+reduction = "fixed32" -> case.reduction: ... fedtad needs every client's update
+dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedtad is for "node-classification"
 """,
     SAGE: """
 dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedsage-plus is for "node-classification"

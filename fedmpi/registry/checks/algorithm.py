@@ -21,6 +21,8 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
         yield "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
     if not algorithm.reads_share and case.share != "conv":
         yield "share", f"{name} decides which tensors are shared: remove the setting `share`"
+    if algorithm.runs_network and case.share != "all":
+        yield "share", f'{name} has a server that runs the whole network: use "all"'
     if algorithm.needs_labels and not case.objective.supervised:
         yield "objective", f'{name} needs a classifier: use "supervised"'
     if algorithm.reads_embeddings and task is not None and task.of != "graph":
