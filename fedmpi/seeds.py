@@ -44,6 +44,8 @@ class Purpose(IntEnum):
     ONLINE = 21
     SCHEDULE = 22
     CHOOSING = 23
+    PERTURBATION = 24
+    DISTILLATION = 25
 
 
 def key(seed: int, purpose: Purpose, *coordinates: int) -> int:

@@ -66,6 +66,10 @@ class Algorithm:
     """True: its programs use embeddings of graphs."""
     reads_outputs: ClassVar[bool] = False
     """True: its programs use outputs of models for graphs, or losses of them."""
+    reads_losses: ClassVar[bool] = False
+    """True: its programs use the task's loss of each label, `Batch.losses`."""
+    runs_network: ClassVar[bool] = False
+    """True: its server runs the clients' network, `network`, which they share whole."""
 
     central: ClassVar[bool] = False
     """True: `update` uses `server`, and so runs on rank 0 for every group."""
@@ -73,6 +77,8 @@ class Algorithm:
     def __init__(self, options: AlgorithmOptions) -> None:
         self.options = options
         self.server: dict[str, npt.NDArray[Any]] = {}
+        self.network: Any = None
+        """A `program.Network` from `begin` on, where `runs_network`."""
 
     def validate(self, model: ModelOptions) -> None:
         """Check, before a run, whether the algorithm can train this model with its options.

@@ -63,9 +63,20 @@ class Moon(Algorithm):
 
     def contrast(self, current: Any, received: Any, previous: Any) -> Any:
         """Return mu times the mean of Eq. 3's second term, from embeddings [B, h] of three models."""
-        near, far = (_cosine(current, frozen) for frozen in (received, previous))
-        near, far = near / self.options.temperature, far / self.options.temperature
-        return self.options.mu * (near.logaddexp(far) - near).mean()
+        return self.options.mu * contrast(current, received, previous, self.options.temperature)
+
+
+def contrast(current: Any, towards: Any, away: Any, temperature: float) -> Any:
+    """Return the mean over rows of -log of the softmax of two cosines, that of the row and `towards`.
+
+    Parameters
+    ----------
+    current : float32 [B, h]
+    towards, away : float32 [B, h] or [1, h]
+    temperature : float
+    """
+    near, far = (_cosine(current, frozen) / temperature for frozen in (towards, away))
+    return (near.logaddexp(far) - near).mean()
 
 
 def _cosine(first: Any, second: Any) -> Any:

@@ -133,6 +133,33 @@ class Nodes:
     propagate: Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]]
 
 
+class Network(Protocol):
+    """The clients' network as the server runs it; for `runs_network`.
+
+    Attributes
+    ----------
+    width, classes : int
+        Features of a node, and classes.
+    """
+
+    width: int
+    classes: int
+
+    def outputs(self, vector: Any, topology: Topology, features: Any) -> Any:
+        """Return the outputs for all nodes of a graph, float32 [N, C], torch, without dropout.
+
+        They can be differentiated by model and features.
+
+        Parameters
+        ----------
+        vector : float32 [shared], torch
+            A model.
+        topology : Topology
+            One graph.
+        features : float32 [N, width], torch
+        """
+
+
 class Batch(Protocol):
     """Training graphs of one step."""
 
@@ -142,6 +169,26 @@ class Batch(Protocol):
 
     def of(self, rows: Any) -> Any:
         """Return the batch's rows of a table with one for every training graph."""
+
+    @property
+    def features(self) -> Any:
+        """Features of the graphs' nodes, float32 [N, width]."""
+
+    def moved(self, shift: Any) -> Batch:
+        """Return the same graphs, with features that are moved by float32 [N, width]; for `reads_outputs`."""
+
+    def losses(self, outputs: Any, labels: Any = None) -> Any:
+        """Return the task's loss of each label, 0 where it is missing; for `reads_outputs`.
+
+        Parameters
+        ----------
+        outputs : float32 [B, C]
+        labels : optional
+            As `labels`, which they are by default, or as `soft_labels` has them.
+        """
+
+    def soft_labels(self, outputs: Any) -> Any:
+        """Return what outputs predict, for `losses`: probabilities, or numbers; for `reads_outputs`."""
 
 
 Term = Callable[[Batch, Any], Any]
@@ -189,8 +236,8 @@ class Evaluated(Protocol):
     def shared(self) -> Part:
         """The tensors that are shared."""
 
-    def part(self, name: str) -> Part:
-        """Return the tensors of a memory whose size are names."""
+    def part(self, name: str | tuple[str, ...]) -> Part:
+        """Return the tensors of these names, or of a memory whose size are names."""
 
     def embeddings(self) -> Any:
         """Return what the evaluated model pools of every held-out graph, float32 [n, h]; in `predict`."""
@@ -232,6 +279,8 @@ class Client(Evaluated, Protocol):
         Features of a node.
     labels : int64 [samples], NumPy
         Classes of the training graphs.
+    graphs : GraphSet
+        The training graphs, whose examples may be nodes; for labels of nodes, and `reads_outputs`.
     """
 
     id: int
@@ -248,6 +297,7 @@ class Client(Evaluated, Protocol):
     moved: Any
     memory: MutableMapping[str, Any]
     labels: Ints
+    graphs: GraphSet
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of one of `Algorithm.messages`."""
@@ -301,8 +351,9 @@ class Client(Evaluated, Protocol):
         at: Any = None,
         *,
         reported: bool = False,
-        loss: Callable[[Any], Any] | None = None,
+        loss: Callable[..., Any] | None = None,
         term: Term | None = None,
+        beside: Sequence[Batch] = (),
     ) -> Any:
         """Return the gradient of a batch's loss at a model vector, float32 [length], by default at the model.
 
@@ -320,6 +371,22 @@ class Client(Evaluated, Protocol):
             reported, with the task's loss, only where `reported` says so.
         term : Term, optional
             Takes the batch and its embeddings to a scalar in place of the task's loss, likewise.
+        beside : sequence of Batch
+            Whose outputs `loss` takes as well, in order, with the same dropout. Their passes leave no running
+            statistics.
+        """
+
+    def slope(self, batch: Batch, loss: Callable[[Any], Any], at: Any = None) -> Any:
+        """Return the gradient of a loss of the outputs by the nodes' features, float32 [N, width].
+
+        The pass has no dropout; for `reads_outputs`.
+
+        Parameters
+        ----------
+        batch : Batch
+        loss : callable
+            Takes the outputs [B, C] to a scalar.
+        at : float32 [length], optional
         """
 
     def loss(self) -> float:
@@ -490,6 +557,15 @@ class Server(Protocol):
 
     def groups(self) -> list[Ints]:
         """Return the participants of each group, int64 [m] each, ascending."""
+
+    def model(self, members: Ints) -> npt.NDArray[np.float32]:
+        """Return the model of a group, as its members received it, float32 [shared]; for "moves".
+
+        Parameters
+        ----------
+        members : int64 [m]
+            One of `groups`.
+        """
 
     def means(self, groups: Sequence[int] | Ints, *, weighted: bool = True) -> Request:
         """Ask for the mean updates of groups: ``found = yield server.means(groups)``.

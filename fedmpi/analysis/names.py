@@ -45,6 +45,10 @@ _ALGORITHMS = {
     "fedfomo": "FedFomo",
     "fedas": "FedAS",
     "one-shot": "one-shot ensemble",
+    "flit": "FLIT",
+    "flit-plus": "FLIT+",
+    "fedvn": "FedVN",
+    "fedtad": "FedTAD",
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 

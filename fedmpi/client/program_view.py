@@ -41,8 +41,10 @@ class ProgramView:
         """See `program.Client`."""
         return self._client.shared
 
-    def part(self, name: str) -> SharedPart:
+    def part(self, name: str | tuple[str, ...]) -> SharedPart:
         """See `program.Client`."""
+        if isinstance(name, tuple):
+            return self._client.model.shared(frozenset(name).__contains__)
         return self.memory.layout.parts[name]
 
     @property
@@ -54,7 +56,8 @@ class ProgramView:
         return passes
 
     @property
-    def _by_torch(self) -> TorchPasses:
+    def by_torch(self) -> TorchPasses:
+        """The client's passes, which give outputs."""
         passes = self._client.passes
         if not isinstance(passes, TorchPasses):
             raise Breach(
@@ -65,7 +68,7 @@ class ProgramView:
 
     def _outputs(self, *, held_out: bool) -> Tensor:
         """Return what the model in the workspace gives for all training or held-out graphs."""
-        passes = self._by_torch
+        passes = self.by_torch
         parts = (passes.held_out if held_out else passes.train).parts()
         found = [passes.forward(part, head=True) for part in parts]
         self.work += found
@@ -112,7 +115,7 @@ class BetweenRounds(ProgramView):
 
     def of_outputs(self, outputs: Tensor) -> Pass:
         """Return an evaluation by outputs for the held-out graphs, of the work that made them."""
-        passes = self._by_torch
+        passes = self.by_torch
         try:
             outcome = passes.judged(outputs)
         except (RuntimeError, IndexError) as error:

@@ -63,6 +63,8 @@ class States:
         Rank of each client.
     size, trained : int
         Number of elements that travel, and of those of a model before the running statistics.
+    shape : Shape
+        Of the first client's model.
     tensors : tuple of tuples of int
         Shapes of the tensors that the latter are.
     device : torch.device
@@ -82,7 +84,7 @@ class States:
     ) -> None:
         self._world = world
         self.hosts = federation.hosts(case, world.workers(shared=case.shared))
-        self._shapes = federation.shapes
+        self._shapes, self.shape = federation.shapes, federation.shapes[0]
         self.device = choose(case.device, world.local_rank)
         self._factory = ClientFactory(case, algorithm, federation, self.device, chain, initial or {})
         self._models, self._shared = self._factory.models, self._factory.shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -25,8 +25,8 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 from fedmpi.tasks.base import Task
 
-Loss = Callable[[Tensor], Tensor]
-"""Takes outputs of a batch to a scalar."""
+Loss = Callable[..., Tensor]
+"""Takes outputs of a batch, and of those beside it, to a scalar."""
 
 _MOST_SINGLE = 8192
 """Training graphs of a client up to which batches of one are kept; about 20 kB each."""
@@ -47,7 +47,7 @@ class TorchPasses(Supervised):
         task: Task,
     ) -> None:
         self._task, self._model, self._kernels, self._flops = task, model, kernels, flops
-        self._graphs = train
+        self.graphs = train
         self._single: dict[int, Batch] = {}
         super().__init__(train, held_out)
 
@@ -56,17 +56,17 @@ class TorchPasses(Supervised):
 
     @cached_property
     def _whole(self) -> Batch:
-        return self._part(self._graphs)
+        return self._part(self.graphs)
 
     def batch(self, graphs: Int | None) -> Any:
         """Return training graphs on the device; single graphs are prepared once, up to `_MOST_SINGLE`."""
         if graphs is None:
             return self._whole
-        if len(graphs) != 1 or self._graphs.num_graphs > _MOST_SINGLE:
-            return self._part(self._graphs.take(graphs))
+        if len(graphs) != 1 or self.graphs.num_graphs > _MOST_SINGLE:
+            return self._part(self.graphs.take(graphs))
         graph = int(graphs[0])
         if graph not in self._single:
-            self._single[graph] = self._part(self._graphs.take(graphs))
+            self._single[graph] = self._part(self.graphs.take(graphs))
         return self._single[graph]
 
     def step(
@@ -75,26 +75,53 @@ class TorchPasses(Supervised):
         streams: DropoutStreams,
         term: EmbeddingTerm | None = None,
         loss_of: Loss | None = None,
+        beside: Sequence[Batch] = (),
         *,
         alone: bool = False,
     ) -> Pass:
         """Run forward and backward.
 
-        `loss_of` the outputs takes the place of the task's loss; `alone`, the term does.
+        `loss_of` the outputs takes the place of the task's loss; `alone`, the term does. It takes outputs of
+        batches `beside` as well, whose passes have the same dropout and leave no running statistics.
         """
         batch = self._task.step_batch(batch, streams)
-        executed = self._executed(batch, training=True)
+        executed = sum(self._executed(each, training=True) for each in (batch, *beside))
         nothing: AbstractContextManager[list[Tensor]] = nullcontext([])
         with nothing if term is None else _embeddings_of(self._model.module) as embeddings:
             logits = self._task.outputs(self._model.module, batch, streams, self._kernels)
+        statistics = self._model.parameters[self._model.trained :].clone() if beside else None
+        others = [self._task.outputs(self._model.module, each, streams, self._kernels) for each in beside]
         added = None if term is None else term(embeddings[0])
-        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone())
+        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone(), *others)
         if added is not None:
             loss = added if alone else loss + added
         self._model.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
+        if statistics is not None:
+            self._model.parameters[self._model.trained :] = statistics
         outcome = self._task.outcome(logits.detach(), batch.labels)
-        return Pass(outcome, self._flops.training(self._counts_of(batch)).total, executed)
+        counted = sum(self._flops.training(self._counts_of(each)).total for each in (batch, *beside))
+        return Pass(outcome, counted, executed)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the task's loss of each label; 0 where it is missing."""
+        labels = labels.to(outputs.dtype) if labels.is_floating_point() else labels
+        missing = labels.isnan()
+        found = self._task.losses(outputs, labels.masked_fill(missing, 0))
+        has_gaps = missing.shape == found.shape  # probabilities of classes have none
+        return found.masked_fill(missing, 0.0) if has_gaps else found
+
+    def soft_labels(self, outputs: Tensor) -> Tensor:
+        """Return what outputs predict, as labels."""
+        return self._task.soft_labels(outputs)
+
+    def slope(self, batch: Batch, loss_of: Loss) -> Embedded:
+        """Return the gradient of a loss of the outputs, without dropout, by the nodes' features [N, d]."""
+        executed = self._executed(batch, training=True)
+        shift = torch.zeros_like(batch.features).requires_grad_()
+        outputs = self._task.outputs(self._model.module, batch.moved(shift), None, self._kernels)
+        (gradient,) = torch.autograd.grad(loss_of(outputs), shift)
+        return Embedded(gradient, self._flops.training(self._counts_of(batch)).total, executed)
 
     def judged(self, outputs: Tensor) -> Outcome:
         """Return what outputs for all held-out examples are scored by."""
@@ -140,7 +167,7 @@ class TorchPasses(Supervised):
         RankFailed
             Examples are no nodes.
         """
-        places = self._graphs.places
+        places = self.graphs.places
         if places is None or places.ndim != 1:
             raise RankFailed(
                 "`nodes` was asked for, and examples are no nodes: name the tasks of nodes in `tasks`"

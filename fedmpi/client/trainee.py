@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,10 +18,11 @@ from fedmpi.case.schema import Case
 from fedmpi.client.compiled_passes import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend
 from fedmpi.client.passes import Embedded, Pass, Supervised
+from fedmpi.client.program_batch import Batch
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import Loss
-from fedmpi.graphs.packed import Int, Topology
+from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.programs.hook_checks import Breach, scalar_like
 from fedmpi.programs.hooks import Hooks
@@ -30,43 +30,6 @@ from fedmpi.seeds import Purpose, key, permutation
 
 FIRST_SAMPLED = 2**30
 """Number of the first pass of `Trainee.sample`, far from those of the training: it decides the dropout."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Training graphs of a step: see `fedmpi.algorithms.program.Batch`.
-
-    Attributes
-    ----------
-    trainee : Trainee
-    prepared
-        As the kernels take it.
-    numbers : int64 [B] or None
-        Of the graphs; None: all of the client's.
-    streams : DropoutStreams or None
-        None: each pass has its own.
-    labelled : bool
-        Whether the client knows their labels.
-    """
-
-    trainee: Trainee
-    prepared: Any
-    numbers: Int | None
-    streams: DropoutStreams | None
-    labelled: bool = True
-
-    @property
-    def labels(self) -> Tensor:
-        """Labels of the graphs, on the model's device."""
-        if not self.labelled:
-            raise Breach("used labels of the public graphs, which no client has")
-        return self.of(self.trainee.labels_there).to(self.trainee.model.device)
-
-    def of(self, rows: Tensor) -> Tensor:
-        """Return the graphs' rows of a table of all training graphs."""
-        if not self.labelled:
-            raise Breach("used a table of training graphs for the public graphs, which are none")
-        return rows if self.numbers is None else rows[torch.from_numpy(self.numbers)]
 
 
 class Trainee(ProgramView):
@@ -131,6 +94,11 @@ class Trainee(ProgramView):
     def labels(self) -> Int:
         """See `program.Client`."""
         return self._embedding.train.labels
+
+    @property
+    def graphs(self) -> GraphSet:
+        """See `program.Client`."""
+        return self.by_torch.graphs
 
     @cached_property
     def labels_there(self) -> Tensor:
@@ -197,10 +165,18 @@ class Trainee(ProgramView):
             if batch is None:
                 rows = self._outputs(held_out=False)
             else:
-                self.work.append(found := self._by_torch.forward(batch.prepared, head=True))
+                self.work.append(found := self.by_torch.forward(batch.prepared, head=True))
                 rows = found.rows
         self.finite = self.finite and bool(rows.isfinite().all())
         return rows
+
+    def slope(self, batch: Batch, loss: Loss, at: Tensor | None = None) -> Tensor:
+        """See `program.Client`."""
+        with self._at(at):
+            found = self.by_torch.slope(batch.prepared, partial(_scalar, loss))
+        self.work.append(found)
+        gradient: Tensor = found.rows
+        return gradient
 
     def gradient(
         self,
@@ -210,10 +186,13 @@ class Trainee(ProgramView):
         reported: bool = False,
         loss: Loss | None = None,
         term: Term | None = None,
+        beside: Sequence[Batch] = (),
     ) -> Tensor:
         """See `program.Client`."""
         if loss is not None and term is not None:
             raise Breach("took a gradient of a loss and of a term: each takes the place of the task's loss")
+        if beside and loss is None:
+            raise Breach("took a gradient with batches beside one, which only a loss reads: give it a loss")
         own = loss is None and term is None
         if not batch.labelled and own:
             raise Breach("took a gradient of the public graphs, whose labels no client has: give it a loss")
@@ -222,7 +201,8 @@ class Trainee(ProgramView):
         gradient = self._client.model.gradient
         reported = reported or (self._is_model(at) and own)
         with self._at(at, keeps_gradient=not reported):
-            self._pass(batch, self.done if reported else self.work, loss=loss, term=term, alone=True)
+            into = self.done if reported else self.work
+            self._pass(batch, into, loss=loss, term=term, beside=beside, alone=True)
             return gradient if reported else gradient.clone()
 
     def loss(self) -> float:
@@ -237,6 +217,7 @@ class Trainee(ProgramView):
         into: list[Any],
         term: Term | None = None,
         loss: Loss | None = None,
+        beside: Sequence[Batch] = (),
         *,
         alone: bool = False,
     ) -> None:
@@ -246,7 +227,9 @@ class Trainee(ProgramView):
             streams = DropoutStreams(self.seed, self.id, self.round, FIRST_SAMPLED + self._sampled)
             self._sampled += 1
         if loss is not None:
-            self._last = self._by_torch.step(batch.prepared, streams, loss_of=partial(_scalar, loss))
+            others = [each.prepared for each in beside]
+            by_loss = partial(_scalar, loss)
+            self._last = self.by_torch.step(batch.prepared, streams, loss_of=by_loss, beside=others)
         elif term is None:
             self._last = self._client.passes.step(batch.prepared, streams)
         else:
@@ -341,14 +324,14 @@ class Trainee(ProgramView):
     def nodes(self, at: Tensor | None = None) -> Nodes:
         """See `program.Client`."""
         with self._at(at):
-            return self._by_torch.nodes(self.work)
+            return self.by_torch.nodes(self.work)
 
     def mean_state(
         self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
     ) -> Floats:
         """See `program.Client`."""
         with self._at(at):
-            return self._noted(self._by_torch.mean_state(topology, features))
+            return self._noted(self.by_torch.mean_state(topology, features))
 
     def _noted(self, found: Embedded) -> Floats:
         self.work.append(found)
@@ -415,15 +398,15 @@ class Trainee(ProgramView):
         parameters.copy_(torch.where(frozen, before, parameters))
 
 
-def _scalar_or_none(term: Callable[[Tensor], Any], rows: Tensor) -> Tensor | None:
+def _scalar_or_none(term: Callable[..., Any], rows: Tensor, *others: Tensor) -> Tensor | None:
     """Return a term of rows; raise Breach where it is no scalar."""
-    found: Tensor | None = scalar_like(term(rows), rows)
+    found: Tensor | None = scalar_like(term(rows, *others), rows)
     return found
 
 
-def _scalar(loss: Callable[[Tensor], Any], rows: Tensor) -> Tensor:
+def _scalar(loss: Callable[..., Any], rows: Tensor, *others: Tensor) -> Tensor:
     """Return a loss of rows; raise Breach where it is none."""
-    found = _scalar_or_none(loss, rows)
+    found = _scalar_or_none(loss, rows, *others)
     if found is None:
         raise Breach("gave a loss that returned None: it must be a scalar")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,8 @@ class Known:
         Training examples, and what the algorithm makes of them.
     trained, size : int
         Shared parameters, and elements of an update.
+    model : callable or None
+        Returns the model of a group, on rank 0.
     """
 
     seed: int
@@ -51,6 +53,7 @@ class Known:
     domains: tuple[str, ...] | None
     trained: int
     size: int
+    model: Callable[[int], npt.NDArray[np.float32]] | None = None
 
 
 class Deciding:
@@ -80,7 +83,7 @@ class Deciding:
     """
 
     def __init__(self, known: Known, round: int, gathered: Gathered, group: Ints, participants: Ints) -> None:
-        self._given = (known, round, gathered, group, participants)
+        self._known, self._given = known, (known, round, gathered, group, participants)
         self._algorithm, self._gathered, self._tells = known.algorithm, gathered, known.tells
         self.trained, self._size, self.domains = known.trained, known.size, known.domains
         self.seed, self.round, self.lr = known.seed, round, known.lr
@@ -110,6 +113,13 @@ class Deciding:
         """See `program.Server`."""
         of = self._group[self._participants]
         return [self._participants[of == number] for number in np.unique(of)]
+
+    def model(self, members: Any) -> npt.NDArray[np.float32]:
+        """See `program.Server`; a copy."""
+        self._allowed("moves")
+        group = int(self._group[checks.one_of(members, self.groups())[0]])
+        assert self._known.model is not None  # a run has it
+        return self._known.model(group).copy()
 
     def means(self, groups: Any, *, weighted: bool = True) -> Request:
         """See `program.Server`."""

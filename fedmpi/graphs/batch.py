@@ -91,6 +91,19 @@ class Batch:
         return other
 
     @property
+    def features(self) -> Tensor:
+        """Node features as a dense table, float32 [N, d]."""
+        return self.x if self.x.layout == torch.strided else self.x.to_dense()
+
+    def moved(self, shift: Tensor) -> Batch:
+        """Return the same graphs with features `features + shift`, [N, d], which may have a gradient."""
+        other = copy(self)
+        for name in ("_words", "_word_product", "propagated"):  # what was made of the features
+            vars(other).pop(name, None)
+        object.__setattr__(other, "x", self.features + shift)
+        return other
+
+    @property
     def num_places(self) -> int | None:
         """Number of examples that are nodes or pairs; None where examples are graphs."""
         return None if self.places is None else len(self.places)

@@ -167,6 +167,23 @@ class FedStarOptions(NetworkOptions):
         return self.walks + self.degrees
 
 
+class FedVnOptions(NetworkOptions):
+    """FedVN's GIN with virtual nodes, whose edges to the nodes a second GIN scores."""
+
+    module: ClassVar[str] = "fedmpi.models.virtual_nodes:FedVnNetwork"
+    reference: ClassVar[bool] = False
+
+    paper: ClassVar[str] = "Fu et al., AAAI 2025"
+    name: Literal["fedvn"] = "fedvn"
+    nodes: int = Field(20, ge=1, le=1024)
+    """Virtual nodes of each graph."""
+
+    @property
+    def embedding(self) -> int:
+        """Width of what is pooled of each graph: states, and scores of the virtual nodes."""
+        return self.hidden + self.nodes
+
+
 class MessagePassingOptions(NetworkOptions):
     """Linear, `layers` convolutions of torch-geometric with ReLU and dropout, pooling, a head."""
 

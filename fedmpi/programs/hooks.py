@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fedmpi.algorithms.base import Algorithm, Floats, Ints, Model
 from fedmpi.algorithms.declared import overrides
-from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Offers, Size, Tensors
+from fedmpi.algorithms.program import Conversation, Evaluated, Memory, Message, Network, Offers, Size, Tensors
 from fedmpi.errors import RankFailed
 from fedmpi.models.options import ModelOptions
 from fedmpi.programs import hook_checks as checks
@@ -30,6 +30,7 @@ FLAGS = (
     "decides",
     "asks",
     "reads_outputs",
+    "runs_network",
 )
 """Attributes of an algorithm that must be equal on all ranks."""
 
@@ -72,6 +73,7 @@ class Hooks(HookCalls):
         self.predict = self._predict if has("predict") else None
         self._trains, self.renews, self.prepares = has("train"), has("trained"), has("prepare")
         self.reads_outputs, self.tasks = algorithm.reads_outputs, algorithm.tasks
+        self.runs_network = algorithm.runs_network
         self._first_round = -1
         self._declared: Mapping[str, npt.NDArray[Any]] = {}
 
@@ -173,8 +175,10 @@ class Hooks(HookCalls):
         """See `Algorithm.remark`."""
         return self.ask("remark", (participants, one_step), checks.text)
 
-    def begin(self, trained: int, num_clients: int) -> None:
+    def begin(self, trained: int, num_clients: int, network: Network) -> None:
         """See `Algorithm.begin` and `Algorithm.server_memory`."""
+        if self.algorithm.runs_network:
+            self.algorithm.network = network
         self.call("begin", trained, num_clients)
         kept = self.ask("server_memory", (trained, num_clients), checks.state)
         self.algorithm.server = {name: array.copy() for name, array in kept.items()}

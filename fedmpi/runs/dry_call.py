@@ -7,6 +7,7 @@ from fedmpi.case.schema import Case
 from fedmpi.client.program_view import BetweenRounds
 from fedmpi.client.states import States
 from fedmpi.errors import BadInput, FedmpiError, RankFailed
+from fedmpi.exchange.network import ServerNetwork
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 
@@ -30,7 +31,7 @@ def try_out(case: Case, algorithm: Algorithm, states: States, where: Position) -
     states.draw(case.seed, 0)
     before, client.most_batches = client.state(kept), _BATCHES
     try:
-        hooks.begin(states.trained, len(states.hosts))
+        hooks.begin(states.trained, len(states.hosts), ServerNetwork(case, states.shape))
         hooks.watching = True
         client.memory.start(client.row)
         client.train_locally(case, hooks, 0)

@@ -26,6 +26,7 @@ from fedmpi.exchange.dropouts import Dropouts, Step
 from fedmpi.exchange.group_models import RoundPlan
 from fedmpi.exchange.messages import ClientTable, Gathered
 from fedmpi.exchange.meter import NOTHING, Energy, Meter
+from fedmpi.exchange.network import ServerNetwork
 from fedmpi.exchange.planning import Planner
 from fedmpi.exchange.preparation import Prepared, prepare
 from fedmpi.exchange.schedule import Schedule
@@ -79,7 +80,7 @@ class Rounds:
         self.group = algorithm.groups(federation.num_clients)
         if case.topology.gossips:  # each client has a model of its own
             self.group = np.arange(federation.num_clients)
-        algorithm.begin(states.trained, federation.num_clients)
+        algorithm.begin(states.trained, federation.num_clients, ServerNetwork(case, states.shape))
         algorithm.where.names = self.names
         steps = tuple(SECURE_STEPS) if case.reduction.secret else ()
         self.meter = Meter(world.collectives, algorithm.where, steps, energy)
@@ -95,7 +96,7 @@ class Rounds:
         domains = domains_of([federation.raws[each.dataset].name for each in federation.partition.clients])
         knows = (case.seed, case.optimizer.lr, algorithm, states.messages, states.tells)
         counts = (federation.weights, self.weights, domains, states.trained, states.size)
-        self._planner = Planner(Known(*knows, *counts))
+        self._planner = Planner(Known(*knows, *counts, lambda group: on_host(self.exchange.models[group])))
         sizes = np.full(federation.num_clients, states.messages.nbytes, np.int64)
         self._training = ClientTable(
             world.collectives, states.hosts, training.columns_of(algorithm), header=2, flags=sizes

@@ -127,6 +127,14 @@ class Task(ABC):
         """Return the mean loss over the batch, a scalar."""
         raise NotImplementedError
 
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of each label, as `labels` or [B] of classes; they may be `soft_labels`."""
+        raise NotImplementedError
+
+    def soft_labels(self, outputs: Tensor) -> Tensor:
+        """Return what a model predicts in place of labels, for `losses`: probabilities, or numbers."""
+        raise NotImplementedError
+
     def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
         """Return each example's loss, in float64, and what it is scored by."""
         raise NotImplementedError

@@ -69,6 +69,16 @@ class GraphClassification(Task):
 
         return cross_entropy(outputs, labels)
 
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the negative log-likelihood of each example, [B]; labels [B], or probabilities [B, C]."""
+        from torch.nn.functional import cross_entropy
+
+        return cross_entropy(outputs, labels, reduction="none")
+
+    def soft_labels(self, outputs: Tensor) -> Tensor:
+        """Return probabilities of the classes, [B, C]."""
+        return outputs.softmax(dim=1)
+
     def outcome(self, outputs: Tensor, labels: Tensor) -> Outcome:
         """Return losses (float64) and right predictions of logits [B, C] against labels [B]."""
         from torch.nn.functional import cross_entropy

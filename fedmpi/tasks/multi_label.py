@@ -53,6 +53,10 @@ class MultiLabel(PooledTask):
 
         return binary_cross_entropy_with_logits(outputs, labels, reduction="none")
 
+    def soft_labels(self, outputs: Tensor) -> Tensor:
+        """Return the probability of each label."""
+        return outputs.sigmoid()
+
     def _more(self, part: str, found: Rows, scored: bool) -> Rows:
         """Return how many tasks have no ROC-AUC."""
         left_out = np.isnan(found[f"{part}_task_roc_auc"]).sum() if scored else 0

@@ -88,6 +88,10 @@ class PooledTask(Task):
         """Return what is scored of outputs [B, T]; float64."""
         return outputs.double()
 
+    def soft_labels(self, outputs: Tensor) -> Tensor:
+        """Return the predictions [B, T], in the type of the outputs."""
+        return self.predictions(outputs).to(outputs.dtype)
+
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the mean over the labels of the batch; outputs and labels [B, T]."""
         known, wanted = filled(labels)

@@ -62,7 +62,8 @@ INTERRUPTED = (
 
 INTERRUPTED_ON_THREE = (
     "feddyn", "fedrep", "apfl", "fedala", "moon", "fedproto", "fedgta", "fedpub", "fedsage-plus",
-    "pfedme", "fedfomo", "fedas", "one-shot", "top-k", "powersgd", "hierfavg", "one-peer", "choco",
+    "pfedme", "fedfomo", "fedas", "one-shot", "flit", "fedvn", "fedtad",
+    "top-k", "powersgd", "hierfavg", "one-peer", "choco",
 )  # fmt: skip
 """The same on 3 ranks alone: on 4 the last rank has no client in the round that is stopped."""
 

@@ -109,6 +109,9 @@ reads_outputs = True | def train(self, client): client.gradient(client.public())
 reads_outputs = True | def train(self, client): client.public().labels -> used labels of the public graphs, which no client has
 reads_outputs = True | def train(self, client): client.gradient(client.public(), loss=lambda found: found)
     -> it must be a scalar of torch.float32
+reads_outputs = True | def train(self, client): client.gradient(client.public(), beside=[client.public()])
+    -> took a gradient with batches beside one, which only a loss reads: give it a loss
+reads_outputs = True | def train(self, client): client.public().moved(client.model) -> moved features by another shape
 """
 WITHOUT_PUBLIC = """
 reads_outputs = True | def train(self, client): client.public()

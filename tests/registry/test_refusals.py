@@ -17,6 +17,10 @@ NODES = 'dataset = "synthetic-nodes"; partition = "louvain"'
 CLUSTERS = """dataset = { synthetic = { domains = 1, graphs = 60 } }; partition = { name = "dominant-share", clients = 4 };
     model = { name = "gin-encoder", hidden = 8, layers = 2 }; objective = "fclg"; share = "all"; rounds = 3; batch_size = 8"""
 GTA = NODES + '; model = "gcn"; algorithm = "fedgta"'
+FLIT = (
+    'dataset = { synthetic = { domains = 1 } }; partition = "iid"; kernels = "csr"; algorithm = "flit-plus"'
+)
+TAD = NODES + '; model = "gcn"; share = "all"; algorithm = "fedtad"'
 SAGE = NODES + '; model = "sage"; algorithm = "fedsage-plus"'
 
 REFUSED = {
@@ -24,6 +28,7 @@ REFUSED = {
 rouns = 3 -> demo.toml: case.rouns: unknown key; did you mean "rounds"?
 rounds = 0 -> case.rounds: input should be greater than or equal to 1 (got 0)
 rounds = "many" -> case.rounds: input should be a valid integer
+algorithm = "fedvn" -> case.algorithm: fedvn shares virtual nodes: choose model = "fedvn"
 algorithm = "fedavgg"
     -> there is no "fedavgg"; did you mean "fedavg"? (valid: apfl, centralised, ditto, fedadagrad
 algorithm = { name = "fedprox", nu = 1 } -> case.algorithm.nu: unknown key; did you mean "mu"?
@@ -281,6 +286,17 @@ dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedgta is for "node-cl
 reduction = "fixed32" -> case.reduction: ... fedgta needs every client's update
 algorithm = { name = "fedgta", moments = "central", order = 1 } -> case.algorithm: ... no central moment
 privacy = { name = "clipping", clip = 1.0 } -> case.privacy: ... fedgta averages models
+""",
+    FLIT: """
+kernels = "compiled" -> case.kernels: ... "compiled" cannot run flit-plus as it is here: use "csr", "reference"
+task = "link-prediction"; dataset = { name = "synthetic-triples", features = "identity" }; model = "rgcn"; partition = "iid"; kernels = "csr"
+    -> case.task: ... flit-plus reads the loss of each label, which task "link-prediction" does not define
+algorithm = { name = "flit-plus", xi = 0 } -> case.algorithm.xi: ... greater than 0
+""",
+    TAD: """
+share = "conv" -> case.share: ... fedtad has a server that runs the whole network: use "all"
+reduction = "fixed32" -> case.reduction: ... fedtad needs every client's update
+dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedtad is for "node-classification"
 """,
     SAGE: """
 dataset = "PROTEINS"; partition = "iid" -> case.task: ... fedsage-plus is for "node-classification"

@@ -46,6 +46,21 @@ def test_regression_learns_standardised_targets_and_predicts_in_their_own_units(
     assert found.scores.tolist() == [[12, 3], [10, 0]]
 
 
+def test_soft_labels_are_what_outputs_predict_and_losses_take_them():
+    """Cross-entropy with probabilities (1/4, 3/4); logit 0 with a probability of 1/2; numbers in their own units."""
+    three, even = torch.tensor([[0.0, math.log(3)]]), torch.zeros(1, 1)
+    classes = make_task("classification", np.array([0, 1]))
+    assert classes.soft_labels(three)[0].tolist() == pytest.approx([0.25, 0.75])
+    found = classes.losses(three, classes.soft_labels(three))
+    assert found.tolist() == pytest.approx([0.25 * math.log(4) + 0.75 * math.log(4 / 3)])
+    assert classes.losses(three, torch.tensor([1])).tolist() == pytest.approx([math.log(4 / 3)])
+    assert MULTI_LABEL.soft_labels(even).tolist() == [[0.5]]
+    assert MULTI_LABEL.losses(even, MULTI_LABEL.soft_labels(even)).item() == pytest.approx(math.log(2))
+    numbers = make_task("regression", np.array([[8.0], [12.0]]), targets="standardised")
+    assert numbers.soft_labels(torch.ones(1, 1)).tolist() == [[12.0]]
+    assert numbers.losses(torch.tensor([[3.0]]), torch.tensor([[12.0]])).tolist() == [[4.0]]
+
+
 def test_no_graph_has_no_loss():
     found = MULTI_LABEL.outcome(torch.zeros(0, 3), torch.zeros(0, 3))
     assert math.isnan(found.mean_loss)

@@ -21,10 +21,14 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
         yield "optimizer", f'{name} has plain SGD on the clients: use optimizer = "sgd"'
     if not algorithm.reads_share and case.share != "conv":
         yield "share", f"{name} decides which tensors are shared: remove the setting `share`"
+    if algorithm.runs_network and case.share != "all":
+        yield "share", f'{name} has a server that runs the whole network: use "all"'
     if algorithm.needs_labels and not case.objective.supervised:
         yield "objective", f'{name} needs a classifier: use "supervised"'
     if algorithm.reads_embeddings and task is not None and task.of != "graph":
         yield "task", f'{name} reads graphs\' embeddings, and task "{task.name}" is about {task.of}s'
+    if algorithm.reads_losses and task is not None and task.losses is Task.losses:
+        yield "task", f'{name} reads the loss of each label, which task "{task.name}" does not define'
     if algorithm.needs_classes and not classifies(case.task, case.dataset.name):
         yield "task", f"{name} works by class: use a task of one class per graph"
     if algorithm.tasks and (task is None or task.name not in algorithm.tasks):
