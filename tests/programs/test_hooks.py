@@ -123,7 +123,7 @@ def test_a_rank_that_has_other_participants_is_named():
 def test_the_hook_that_runs_is_noted():
     odd = hooks(begin=lambda self, trained, num_clients: seen.append(odd.where.hook))
     seen = []
-    odd.begin(1, 3)
+    odd.begin(1, 3, None)
     assert seen == [("odd.begin",)]
     assert odd.where.hook is None
 
@@ -132,7 +132,7 @@ def test_the_engine_knows_what_an_algorithm_decides_and_asks_for():
     found = Hooks(named("gcfl-plus", criterion="weighted"), 3, Position())
     assert (found.name, found.central, found.change) == ("gcfl-plus", False, None)
     assert (found.decides, found.asks) == ({"splits"}, {"means"})
-    found.begin(5, 3)
+    found.begin(5, 3, None)
     assert found.server_state()["sequences"].shape == (3, 10)
 
 
