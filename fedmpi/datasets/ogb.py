@@ -70,9 +70,10 @@ class Folder:
 
 def holds(path: Path) -> ExampleKind | None:
     """Return what has labels in a folder of this format; None where it has another."""
-    if not (path / "raw").is_dir():
+    raw = path / "raw"
+    if not raw.is_dir() or not any(raw.glob("*.csv.gz")):
         return None
-    return "node" if (path / "raw" / "node-label.csv.gz").is_file() else "graph"
+    return "node" if (raw / "node-label.csv.gz").is_file() else "graph"
 
 
 def folder_of(path: Path, name: str, examples: ExampleKind) -> Folder:

@@ -41,8 +41,8 @@ class OwnData(Family):
         return names.is_path(name) and name.partition(ASK)[0].endswith(self.endings)
 
     def file(self, name: str) -> str:
-        """Return the last part of the path."""
-        return self.path(name).name
+        """Return the last part of the path, which the root of all folders has not."""
+        return self.path(name).name or "/"
 
     def path(self, name: str) -> Path:
         """Return the absolute path that a name states."""

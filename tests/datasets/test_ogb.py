@@ -195,3 +195,9 @@ def test_a_damaged_file_is_refused(read, tmp_path, source, files):
     path.write_bytes(path.read_bytes()[:-12])
     with refused("edge.csv.gz is cut short or damaged"):
         source.check(f"{tmp_path}/ogbg_mine")
+
+
+def test_a_folder_of_text_files_below_is_none_of_ogb(make_folder, toy):
+    folder = make_folder(toy)
+    (folder / "raw").mkdir()
+    assert family_of(str(folder)).name == "own"

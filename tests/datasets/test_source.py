@@ -151,6 +151,7 @@ def test_offline_names_the_command_for_the_login_node(tmp_path):
         ("RED DIT;", "no dataset name"),
         ("a/FOO+a/BAR", r"^no folder a/FOO and no group"),
         ("./BAR+./BAR", "names a dataset twice"),
+        ("/", "folder / holds no _A.txt"),
         ("a/FOO+", r"^no folder a/FOO\+ and no group"),
     ],
 )
