@@ -64,7 +64,7 @@ OPTIMIZERS: dict[str, tuple[str, type[torch.optim.Optimizer], dict[str, float]]]
 
 LENGTHS = {
     "feddyn": 0.003, "fedrep": 0.001, "apfl": 0.001, "moon": 0.003, "fedproto": 0.0005,
-    "pfedme": 0.0003, "fedfomo": 0.001, "fedas": 0.0001, "one-shot": 0.003,
+    "pfedme": 0.0001, "fedfomo": 0.001, "fedas": 0.0001, "one-shot": 0.003,
 }  # fmt: skip
 """Of a step: short enough for training to be stable, so that rounding stays rounding."""
 

@@ -14,11 +14,12 @@ for `alignment_epochs`, and trains body and head then.
 client's Fisher information after training. Its trace is estimated by sum_b ||g_b||^2, with g_b the gradient
 of the loss of batch b by all parameters.
 
-Both terms are those of the released code. There f and g_b are without dropout, and the prototypes' batches
-have 16 examples; here a pass has the dropout and the batches of training, but for the prototypes', which are
-without dropout. A client that takes part for the first time has no last model, and aligns nothing; in the
-released code it aligns with its random initial one. What is evaluated is the model that a client trained
-last.
+Both terms are those of the released code, whose alignment takes plain gradient steps of length 0.01; here
+they are the case's optimizer's, with moments of their own. There f and g_b are without dropout, and the
+prototypes' batches have 16 examples; here a pass has the dropout and the batches of training, but for the
+prototypes', which are without dropout. A client that takes part for the first time has no last model, and
+aligns nothing; in the released code it aligns with its random initial one. What is evaluated is the model
+that a client trained last.
 """
 
 from __future__ import annotations

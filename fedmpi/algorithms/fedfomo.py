@@ -2,8 +2,8 @@
 
 Zhang, Sapra, Fidler, Yeung and Alvarez, "Personalized federated learning with first order model
 optimization", ICLR 2021, Eq. 4 to 6. With L_i the loss on client i's validation graphs and theta_i the model
-with which it began its last training, each trained model theta_n that it has, its own among them, has the
-weight
+with which it began its last training (or its first model), each trained model theta_n that it has, its own
+among them, has the weight
 
     w_n = (L_i(theta_i) - L_i(theta_n)) / ||theta_n - theta_i||,
 

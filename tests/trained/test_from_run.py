@@ -48,7 +48,6 @@ def last(folder, name, client):
         {"algorithm": {"name": "apfl", "adaptive": True}},
         {"algorithm": "fedala"},
         {"algorithm": "pfedme"},
-        {"algorithm": "fedas"},
         {"algorithm": "scaffold", "optimizer": "sgd"},
         {"algorithm": "fedpub", **LOUVAIN},
         {"algorithm": "fedstar", "model": "fedstar"},
