@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedmpi.datasets.options import Scaling
 from fedmpi.datasets.raw import ExampleKind
@@ -85,6 +85,15 @@ class About(BaseModel):
     plugin: dict[str, str] = {}
     parameter_digest: str = Field(pattern="^[0-9a-f]{16}$")
     fedmpi_version: str
+
+    @model_validator(mode="after")
+    def _refuse_misfits(self) -> About:
+        numbers = {"numbers": (self.center, self.scale), "prototypes": (self.prototypes,)}
+        if any(len(each) != len(self.names) for each in numbers.get(self.outputs, ())):
+            raise ValueError(f"outputs are {self.outputs}: there must be one for each of names")
+        if len({len(row) for row in self.prototypes if row is not None}) > 1:
+            raise ValueError("prototypes have different lengths")
+        return self
 
     @property
     def shape(self) -> Shape:

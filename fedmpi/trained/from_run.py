@@ -139,10 +139,10 @@ class _Checkpoint:
             if client.best is None or client.best.round < 0:
                 raise BadInput(f"{self._run.folder}: {name} has no validation examples, so no best round")
             parameters, after = client.best.parameters, client.best.round + 1
-        client.model.parameters.copy_(parameters)
+        vector = client.model.parameters.copy_(parameters)
         state = client.model.module.state_dict()
         reading = self._reading(client, round)
-        about = self._about("" if whole else names[number], number, after, parameters, *reading)
+        about = self._about("" if whole else names[number], number, after, vector, *reading)
         return TrainedModel(about, state)
 
     def _reading(self, client: Client, round: Which) -> tuple[Outputs, Prototypes]:
@@ -151,7 +151,7 @@ class _Checkpoint:
         usual: Outputs = "embeddings" if not task.supervised else _outputs_of(task)
         if not self._hooks.predict:
             return usual, ()
-        if not isinstance(algorithm, FedProto):
+        if not isinstance(algorithm, FedProto) or type(algorithm).predict is not FedProto.predict:
             return "other", ()
         known = client.known["prototypes"]
         if algorithm.options.predict == "classifier" or known is None:

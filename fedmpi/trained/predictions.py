@@ -10,6 +10,7 @@ import numpy.typing as npt
 from torch import Tensor, tensor
 
 from fedmpi.algorithms.fedproto import distances
+from fedmpi.errors import BadInput
 from fedmpi.trained.about import About, Outputs
 
 Floats = npt.NDArray[np.float64]
@@ -59,9 +60,11 @@ def _relations(about: About, outputs: Tensor) -> Predictions:
 
 
 def _prototypes(about: About, embeddings: Tensor) -> Predictions:
-    rows = [[float("nan")] if row is None else row for row in about.prototypes]
-    width = embeddings.shape[1]
-    known = tensor([row if len(row) == width else row * width for row in rows]).to(embeddings.device)
+    width, missing = embeddings.shape[1], float("nan")
+    rows = [(missing,) * width if row is None else row for row in about.prototypes]
+    if any(len(row) != width for row in rows):
+        raise BadInput(f"prototypes have other lengths than the model's vectors, {width}")
+    known = tensor(rows).to(embeddings.device)
     scores = -distances(embeddings, known)
     return Predictions(about.names, _named(about, scores), scores=_array(scores))
 

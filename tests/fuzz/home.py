@@ -112,11 +112,17 @@ def check_files() -> None:
 
 
 def load_model() -> None:
-    """Print all tensors of the model of a file: ``FILE``."""
+    """Print all tensors of the model of a file, and have it predict: ``FILE``."""
+    import torch
+    from torch_geometric.data import Data
+
     import fedmpi
 
-    state = fedmpi.load_model(sys.argv[1]).network.state_dict()
-    print({name: each.numpy().tobytes().hex() for name, each in state.items()})
+    model = fedmpi.load_model(sys.argv[1])
+    print({name: each.numpy().tobytes().hex() for name, each in model.network.state_dict().items()})
+    path = torch.tensor([[0, 1], [1, 0]])
+    model.embed(Data(x=torch.ones(2, model.about.num_features), edge_index=path))
+    model.predict(Data(edge_index=path, num_nodes=2))
 
 
 def load_embeddings() -> None:

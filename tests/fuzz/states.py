@@ -107,7 +107,7 @@ of_states = st.builds(
     OtherState,
     st.sampled_from((*_VALUES, *_WHOLE)),
     st.integers(0, 100),
-    nasty.json_values,
+    nasty.plain | nasty.numbers,
     st.integers(0, 11),
 )
 

@@ -304,3 +304,18 @@ def test_attention_between_all_nodes_of_a_graph_is_counted(plain):
     attention = 2 * padded * 4 * 8 * 8 + 2 * 2 * 3 * 4 * 4 * 8  # four matrices; scores and sums of values
     dense = 2 * 8 * 5 * 8 + convolution + attention + 2 * 3 * 8 * 8 + 2 * 3 * 8 * 3
     assert count_model(module, plain).forward(counts).dense == dense
+
+
+def test_products_of_whole_models_are_counted(bonded, plain):
+    ends = 2 * 8 * 5 * 8 + 2 * 3 * 8 * 8 + 2 * 3 * 8 * 3  # of 8 nodes, then of 3 graphs
+    stack = build(options("GCN", options={"jk": "cat"}), Shape(5, 3))
+    convolutions, joined = 2 * 2 * 8 * 8 * 8, 2 * 8 * 16 * 8
+    counts = counts_of(Batch.of(plain))
+    assert count_model(stack, plain).forward(counts).dense == ends + convolutions + joined
+
+    attentive = build(options("AttentiveFP", options=GIVEN["AttentiveFP"]), Shape(5, 3, 2))
+    edges = 2 * 12 * (10 * 8 + 8 + 8 + 8 * 8)  # of 12 edges: with attributes, two scores, the message
+    cell = 2 * 2 * 8 * 24  # a GRU cell
+    nodes = 8 * (cell + 2 * 8 * 8 + cell)
+    readout = 2 * (2 * (8 + 3) * 8 * 8 + 3 * cell)  # of 8 nodes and 3 graphs, twice
+    assert count_model(attentive, bonded).forward(counts).dense == ends + edges + nodes + readout
