@@ -1,4 +1,4 @@
-"""FedDyn, FedRep, APFL, MOON and FedProto in plain torch and PyG: by their equations, and as released.
+"""FedDyn, FedRep, APFL, MOON, FedProto, FLIT and FedVN in plain torch and PyG: by their equations, and as released.
 
 These files know nothing of fedmpi. Each method is a class whose `round` trains the participants and averages.
 Gradients are autograd's, of the loss as the paper writes it; steps are those of `torch.optim`, whose state
@@ -10,11 +10,14 @@ from plain.apfl import Apfl
 from plain.feddyn import FedDyn
 from plain.fedproto import FedProto
 from plain.fedrep import FedRep
+from plain.fedvn import FedVn
+from plain.flit import Flit, FlitPlus
 from plain.method import Draws, Method, Setting
 from plain.moon import Moon
 from plain.network import Drop, Gin
+from plain.virtual import VirtualGin
 
-__all__ = ["METHODS", "Draws", "Drop", "Gin", "Method", "Setting"]
+__all__ = ["METHODS", "Draws", "Drop", "Gin", "Method", "Setting", "VirtualGin"]
 
 METHODS: dict[str, type[Method]] = {
     "feddyn": FedDyn,
@@ -22,5 +25,8 @@ METHODS: dict[str, type[Method]] = {
     "apfl": Apfl,
     "moon": Moon,
     "fedproto": FedProto,
+    "flit": Flit,
+    "flit-plus": FlitPlus,
+    "fedvn": FedVn,
 }
 """By fedmpi's names."""

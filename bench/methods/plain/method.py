@@ -24,6 +24,8 @@ class Draws:
     """Numbers of the training graphs of each batch, of a client, round and epoch."""
     drop: Callable[[int, int, int], Drop]
     """Dropout of a client, round and step."""
+    noise: Callable[[int, int, int, tuple[int, ...]], Tensor]
+    """Normal numbers of a client, round and step, in a shape."""
 
 
 @dataclass(frozen=True)
