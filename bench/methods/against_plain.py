@@ -1,4 +1,4 @@
-"""FedDyn, FedRep, APFL, MOON and FedProto by fedmpi and by the plain methods in `plain`, round by round.
+"""FedDyn, FedRep, APFL, MOON, FedProto, FLIT and FedVN by fedmpi and by the plain methods in `plain`.
 
 ``python bench/methods/against_plain.py [METHOD ...] [--rounds 10] [--optimizer adam] [--nudges 8]
 [--curves]``. Both get the same graphs, initial parameters, participants, batches and dropout masks. After

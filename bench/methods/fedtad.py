@@ -1,17 +1,17 @@
 """FedTAD's server by fedmpi, and by its equations in plain torch and PyG, of the same clients' models.
 
 ``python bench/methods/fedtad.py [--rounds 10]``. A run of `fedtad` trains on Cora as usual. In every round
-the plain server gets the clients' models, how much each counts, the received global model and the numbers
-that are drawn; at the start it gets the generator. It keeps its own generator and its own Adams. Reliabilities
-are computed of dense matrices. Each round's global models are compared, beside what rounding does (a plain
-server whose received mean is one unit in the last place larger) and how far the mean is from them, which is
-what the distillation does.
+the plain server gets the clients' models, their mean, how much each counts, and the numbers that are drawn;
+at the start it gets the generator. It keeps a generator and Adams of its own. Reliabilities are computed of
+dense matrices. Each round's global models are compared, beside what rounding does (a plain server whose mean
+is one unit in the last place larger) and how far they are from the mean, which is what the distillation does.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class Generator(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(classes, classes)
         sizes = [noise + classes, 64, 128, 256]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(sizes))
         self.last = nn.Linear(256, width)
 
     def forward(self, noise: Tensor, labels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""FedDyn, FedRep, APFL, MOON, FedProto, FLIT and FedVN in plain torch and PyG: by their equations, and as released.
+"""FedDyn, FedRep, APFL, MOON, FedProto, FLIT and FedVN in plain torch and PyG: equations, and released.
 
 These files know nothing of fedmpi. Each method is a class whose `round` trains the participants and averages.
 Gradients are autograd's, of the loss as the paper writes it; steps are those of `torch.optim`, whose state

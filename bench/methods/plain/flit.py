@@ -1,4 +1,4 @@
-"""FLIT and FLIT+ (Zhu et al., Patterns 2022): the weighted losses, and what the released code does otherwise."""
+"""FLIT and FLIT+ (Zhu et al., Patterns 2022): weighted losses, and as released (`train`)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Virtual(nn.Module):
 
 
 class VirtualGin(nn.Module):
-    """The network; layers of dropout count in the order in which they act: generator, GIN and virtual nodes."""
+    """The network; layers of dropout count in the order in which they act: those of the generator first."""
 
     def __init__(self, width: int, hidden: int, layers: int, classes: int, nodes: int) -> None:
         super().__init__()
