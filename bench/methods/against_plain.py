@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from plain import METHODS, Draws, Drop, Gin, Method, Setting
+from plain import METHODS, Draws, Drop, Gin, Method, Setting, VirtualGin
 from plain.adam import SingleAdam
 from torch import Tensor
 from torch_geometric.data import Data
@@ -35,14 +35,14 @@ from fedmpi.datasets.source import DataSource
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.registry.check import check_suite
 from fedmpi.runs.signals import StopRequest
+from fedmpi.seeds import Purpose, generator, key
 
 SUITE = """
 name = "methods/against-plain"
 [case]
 dataset = "PROTEINS"
 partition = {{ name = "chunks", clients = 10 }}
-{share}kernels = "reference"
-model = {{ norm = "layer" }}
+{share}{network}
 participation = 0.5
 local_epochs = 2
 batch_size = 32
@@ -62,9 +62,13 @@ OPTIMIZERS: dict[str, tuple[str, type[torch.optim.Optimizer], dict[str, float]]]
 }
 """As fedmpi's suites say it; torch's, and its options beside the step length."""
 
+NETWORKS = {"fedvn": 'model = { name = "fedvn", hidden = 16, nodes = 4 }'}
+"""Of methods with one of their own; fedmpi's has kernels of its own, too."""
+
 LENGTHS = {
     "feddyn": 0.003, "fedrep": 0.001, "apfl": 0.001, "moon": 0.003, "fedproto": 0.0005,
     "pfedme": 0.0001, "fedfomo": 0.001, "fedas": 0.0001, "one-shot": 0.003,
+    "flit": 0.003, "flit-plus": 0.003, "fedvn": 0.003,
 }  # fmt: skip
 """Of a step: short enough for training to be stable, so that rounding stays rounding."""
 
@@ -78,6 +82,9 @@ OPTIONS: dict[str, dict[str, float]] = {
     "fedfomo": {"models": 9, "epsilon": 0.0},
     "fedas": {"alignment_epochs": 1},
     "one-shot": {"members": 3},
+    "flit": {"gamma": 0.5},
+    "flit-plus": {"gamma": 0.5, "confidence": 0.5, "smoothing": 1.0, "xi": 0.1, "epsilon": 0.1},
+    "fedvn": {"decoupling": 0.1, "contrast": 1.0, "temperature": 0.1},
 }
 
 ALONE = ("fedrep", "fedas", "one-shot")
@@ -94,6 +101,7 @@ def prepared(method: str, optimizer: str, rounds: int) -> Prepared:
     text = SUITE.format(
         rounds=rounds,
         share=share,
+        network=NETWORKS.get(method, 'kernels = "reference"\nmodel = { norm = "layer" }'),
         optimizer=OPTIMIZERS[optimizer][0].format(lr=LENGTHS[method]),
         algorithm=f"{{ {table} }}",
     )
@@ -143,7 +151,11 @@ def draws(run: Prepared) -> Draws:
         drops = [drop(client, round, FIRST_SAMPLED + place) for place in range(len(numbers))]
         return [(own.tolist(), each) for own, each in zip(numbers, drops, strict=True)]
 
-    return Draws(participants, batches, drop, sampled)
+    def noise(client: int, round: int, step: int, shape: tuple[int, ...]) -> Tensor:
+        stream = generator(key(case.seed, Purpose.PERTURBATION, client, round, step))
+        return torch.from_numpy(stream.standard_normal(shape, dtype=np.float32))
+
+    return Draws(participants, batches, drop, sampled, noise)
 
 
 def tensors(client: Client, row: Tensor) -> list[Tensor]:
@@ -151,12 +163,15 @@ def tensors(client: Client, row: Tensor) -> list[Tensor]:
     return [row[slot.start : slot.stop].view(slot.shape) for slot in client.model.slots]
 
 
-def plain_model(client: Client) -> Gin:
+def plain_model(client: Client) -> Any:
     """Return the client's model as the plain methods have it."""
-    values = tensors(client, client.row)
-    layers = (len(values) - 6) // 6
-    (hidden, width), classes = values[0].shape, values[5 + 4 * layers].shape[0]
-    model = Gin(width, hidden, layers, classes)
+    values, module = tensors(client, client.row), client.model.module
+    layers = len(module.conv)
+    (hidden, width), classes = values[0].shape, module.readout.out_features
+    if hasattr(module, "virtual"):
+        model: Any = VirtualGin(width, hidden, layers, classes, len(module.virtual.states))
+    else:
+        model = Gin(width, hidden, layers, classes)
     with torch.no_grad():
         for parameter, value in zip(model.parameters(), values, strict=True):
             parameter.copy_(value)
@@ -183,6 +198,8 @@ def kept(client: Client, server: Mapping[str, Any]) -> dict[str, Tensor]:
         row = torch.zeros_like(client.row)
         client.shared.unpack(memory["gradient"], row)
         found["vector"] = packed(row)
+    if "score" in client.told and not bool(client.told["score"].isnan().any()):
+        found["score"] = client.told["score"]
     if "prototypes" in client.told:
         rows = client.told["prototypes"]
         found |= {f"prototype {label}": row for label, row in enumerate(rows) if not bool(row.isnan().any())}

@@ -12,13 +12,16 @@ from plain.feddyn import FedDyn
 from plain.fedfomo import FedFomo
 from plain.fedproto import FedProto
 from plain.fedrep import FedRep
+from plain.fedvn import FedVn
+from plain.flit import Flit, FlitPlus
 from plain.method import Draws, Method, Setting
 from plain.moon import Moon
 from plain.network import Drop, Gin
 from plain.one_shot import OneShot
 from plain.pfedme import PFedMe
+from plain.virtual import VirtualGin
 
-__all__ = ["METHODS", "Draws", "Drop", "Gin", "Method", "Setting"]
+__all__ = ["METHODS", "Draws", "Drop", "Gin", "Method", "Setting", "VirtualGin"]
 
 METHODS: dict[str, type[Method]] = {
     "feddyn": FedDyn,
@@ -30,5 +33,8 @@ METHODS: dict[str, type[Method]] = {
     "fedfomo": FedFomo,
     "fedas": FedAs,
     "one-shot": OneShot,
+    "flit": Flit,
+    "flit-plus": FlitPlus,
+    "fedvn": FedVn,
 }
 """By fedmpi's names."""

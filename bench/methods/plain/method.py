@@ -27,6 +27,8 @@ class Draws:
     """Dropout of a client, round and step."""
     sampled: Callable[[int, int], Sequence[tuple[list[int], Drop]]]
     """Batches of all training graphs of a client and round, and the dropout of each."""
+    noise: Callable[[int, int, int, tuple[int, ...]], Tensor]
+    """Normal numbers of a client, round and step, in a shape."""
 
 
 @dataclass(frozen=True)
