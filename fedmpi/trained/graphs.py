@@ -17,12 +17,14 @@ from fedmpi.datasets.features import build, feature_width
 from fedmpi.datasets.loading import load_all, options_class
 from fedmpi.datasets.networks import attributed, with_relations
 from fedmpi.datasets.raw import RawGraphs
+from fedmpi.datasets.smiles import molecule, packed, require_rdkit
 from fedmpi.datasets.source import DataSource
 from fedmpi.errors import BadInput
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.from_networkx import as_data
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.trained.about import About
+from fedmpi.visible import visible
 
 _FROM_STRUCTURE = ("degree", "constant", "identity")
 """Kinds of features that need no ``x``."""
@@ -47,6 +49,42 @@ def prepared(raw: RawGraphs, about: About, structure: tuple[int, int] | None) ->
         part = build(raw, numbers, kind, about.degree_max, about.scaling)
         encoding = None if structure is None else structure_encoding(part.topology, *structure)
         yield replace(part, structure=encoding)
+
+
+def asked(graphs: Any, about: About) -> RawGraphs:
+    """Return what a model is asked about: a dataset by its name, molecules by their SMILES, or graphs.
+
+    Raises
+    ------
+    BadInput
+        See `of_dataset`, `of_smiles` and `own`.
+    """
+    if isinstance(graphs, str):
+        return of_dataset(graphs, about)
+    listed = list(graphs) if isinstance(graphs, list | tuple) else []
+    if listed and all(isinstance(each, str) for each in listed):
+        return of_smiles(listed, about)
+    return own(graphs, about)
+
+
+def of_smiles(smiles: Sequence[str], about: About) -> RawGraphs:
+    """Return molecules as a dataset of MoleculeNet has them.
+
+    Raises
+    ------
+    BadInput
+        RDKit is missing or refuses one, or the model is not for graphs.
+    """
+    require_rdkit()
+    if about.examples != "graph":
+        raise BadInput(f"SMILES: each is a graph, the model is for {about.examples}s")
+    found = []
+    for number, text in enumerate(smiles):
+        parsed = molecule(text)
+        if parsed is None:
+            raise BadInput(f"graph {number}: RDKit reads no molecule in {visible(text)}")
+        found.append(parsed)
+    return packed("SMILES", found, np.full((len(found), 1), np.nan), ("label",), "multi-task")
 
 
 def of_dataset(name: str, about: About) -> RawGraphs:

@@ -26,7 +26,7 @@ from fedmpi.objectives.options import OBJECTIVES
 from fedmpi.objectives.unsupervised import Network, OneEncoder, network_of
 from fedmpi.store.stored import in_words
 from fedmpi.trained.about import About
-from fedmpi.trained.graphs import of_dataset, own, prepared
+from fedmpi.trained.graphs import asked, prepared
 from fedmpi.trained.predictions import READERS, Predictions
 
 
@@ -74,7 +74,7 @@ class TrainedModel(nn.Module):
 
         Parameters
         ----------
-        graphs : Data, Batch, graph of networkx, list of these, or str
+        graphs : Data, Batch, graph of networkx, list of these or of SMILES, or str
             See `fedmpi.trained.graphs.own`; or the name of a dataset.
 
         Raises
@@ -132,7 +132,7 @@ class TrainedModel(nn.Module):
 
     def _rows(self, graphs: Any, of: Callable[[GraphSet], Tensor]) -> Tensor:
         """Return what the model says of graphs, or of a dataset by its name, part by part."""
-        raw = of_dataset(graphs, self.about) if isinstance(graphs, str) else own(graphs, self.about)
+        raw = asked(graphs, self.about)
         return torch.cat([of(part) for part in prepared(raw, self.about, self._structure)])
 
     def _outputs(self, graphs: GraphSet) -> Tensor:

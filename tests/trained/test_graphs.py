@@ -140,6 +140,19 @@ def test_a_dataset_is_predicted_by_its_name(tmp_path, monkeypatch):
     assert np.array_equal(found.values, outputs.double().numpy())
 
 
+def test_molecules_are_predicted_by_their_smiles(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDMPI_DATA", str(tmp_path))
+    (tmp_path / "new.csv").write_text("smiles,label\nCCO,1\nc1ccccc1,2.5\nC,3\n")
+    about = {"num_features": 8, "edge_features": 6, "names": ("a",), "outputs": "numbers"}
+    chosen = model(GcnOptions(), **about, scale=(1.0,), center=(0.0,))
+    found = chosen.predict(["CCO", "c1ccccc1", "C"])
+    assert np.array_equal(found.values, chosen.predict(str(tmp_path / "new.csv")).values)
+    with pytest.raises(BadInput, match="graph 1: RDKit reads no molecule in CC\\)"):
+        chosen.predict(["CCO", "CC)"])
+    with pytest.raises(BadInput, match="SMILES: nodes have 8 features, the model reads 2"):
+        model().predict(["CCO"])
+
+
 def test_a_real_dataset_is_the_one_that_torch_geometric_reads(tmp_path, real_data):
     raw = tmp_path / "MUTAG" / "raw"
     raw.mkdir(parents=True)
