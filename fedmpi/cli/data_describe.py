@@ -88,6 +88,9 @@ def _facts(raw: RawGraphs) -> Iterator[tuple[str, str]]:
     if raw.parts is not None:
         counts = [int(np.sum(np.asarray(raw.parts) == part)) for part in (0, 1, 2, -1)]
         yield "parts", "{:,} training, {:,} validation, {:,} test, {:,} in none".format(*counts)
+    if raw.weights is not None:
+        weights = np.asarray(raw.weights)
+        yield "weights", f"{weights.min():g} to {weights.max():g}, in the training loss"
     yield from (("mind", line) for line in remarks(raw))
 
 

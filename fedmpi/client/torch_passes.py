@@ -92,7 +92,7 @@ class TorchPasses(Supervised):
         statistics = self._model.parameters[self._model.trained :].clone() if beside else None
         others = [self._task.outputs(self._model.module, each, streams, self._kernels) for each in beside]
         added = None if term is None else term(embeddings[0])
-        loss = self._task.loss(logits, batch.labels) if loss_of is None else loss_of(logits.clone(), *others)
+        loss = self._loss(logits, batch) if loss_of is None else loss_of(logits.clone(), *others)
         if added is not None:
             loss = added if alone else loss + added
         self._model.gradient.zero_()
@@ -102,6 +102,14 @@ class TorchPasses(Supervised):
         outcome = self._task.outcome(logits.detach(), batch.labels)
         counted = sum(self._flops.training(self._counts_of(each)).total for each in (batch, *beside))
         return Pass(outcome, counted, executed)
+
+    def _loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Return the mean loss over a batch's labels, by the weights of its graphs where it has any."""
+        if batch.example_weights is None:
+            return self._task.loss(outputs, batch.labels)
+        losses, known = self.losses(outputs, batch.labels), ~batch.labels.isnan()
+        weights = (batch.example_weights if losses.dim() == 1 else batch.example_weights[:, None]) * known
+        return (weights * losses).sum() / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the task's loss of each label; 0 where it is missing."""

@@ -16,7 +16,8 @@ from fedmpi.errors import BadInput
 from fedmpi.graphs.packed import SparseRows, Topology
 
 _OPTIONAL = (
-    "node_labels", "edge_attributes", "scaffolds", "places", "node_rows", "graph_classes", "parts", "clients"
+    "node_labels", "edge_attributes", "scaffolds", "places", "node_rows", "graph_classes", "parts", "clients",
+    "weights",
 )  # fmt: skip
 _TOLD = ("name", "class_names", "label_widths", "task", "attribute_names", "refused", "client_names")
 _SPARSE = ("attribute_ptr", "attribute_columns", "attribute_values")

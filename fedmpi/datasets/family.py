@@ -60,6 +60,10 @@ class Family:
         """Return the task of a dataset's labels."""
         return self.labels
 
+    def weighted(self, name: str) -> bool:
+        """Return whether a dataset states what each graph counts in the training loss."""
+        return False
+
     def row(self, name: str) -> tuple[str | int, ...]:
         """Return the cells of a dataset under `columns`."""
         if name not in self.facts:

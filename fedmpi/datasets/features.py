@@ -144,7 +144,10 @@ def build(
     rows, of_node = feature_table(raw, nodes, topology, kind, degree_max, scaling)
     chosen, places = packed.examples_in(raw.topology, raw.places, graphs)
     labels = np.asarray(raw.labels)[chosen]
-    return packed.GraphSet(topology, rows, of_node, labels, _edges(raw, nodes), places=places)
+    weights = None if raw.weights is None else np.asarray(raw.weights)[graphs]
+    return packed.GraphSet(
+        topology, rows, of_node, labels, _edges(raw, nodes), places=places, weights=weights
+    )
 
 
 def feature_table(

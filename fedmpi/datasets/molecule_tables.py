@@ -16,7 +16,7 @@ from fedmpi.datasets import labels as own_labels
 from fedmpi.datasets import parquet
 from fedmpi.datasets.bounds import read_text
 from fedmpi.datasets.labels import Labels
-from fedmpi.datasets.own import clients_of, parts_of, said_of
+from fedmpi.datasets.own import clients_of, parts_of, said_of, weights_of
 from fedmpi.datasets.raw import Int, RawGraphs
 from fedmpi.datasets.smiles import EVERY_OTHER, IDENTIFIERS, molecule, packed, require_rdkit
 from fedmpi.errors import BadInput
@@ -30,8 +30,6 @@ SDF = (".sdf", ".sdf.gz")
 
 PARQUET = ".parquet"
 """Ending of the names of files that pyarrow reads."""
-
-_UNWEIGHTED = "column weight: not read: all examples count alike"
 
 _END = "\nM  END\n"
 """Of a block."""
@@ -49,7 +47,7 @@ class Columns:
     smiles : str
     label : tuple of str
         One or several, or ``*`` for all that are nothing else.
-    client, split : str
+    client, split, weight : str
         Read where they are there.
     task : str
         A key of `fedmpi.datasets.labels.KINDS`, or empty.
@@ -59,6 +57,7 @@ class Columns:
     label: tuple[str, ...] = ("label",)
     client: str = "client"
     split: str = "split"
+    weight: str = "weight"
     task: str = ""
 
 
@@ -76,8 +75,8 @@ class Table:
     client_names : tuple of str
     parts : int8 [n] or None
         See `RawGraphs.parts`.
-    notes : tuple of str
-        What else there is and is not read.
+    weights : float32 [n] or None
+        What each row counts in the training loss.
     """
 
     smiles: tuple[str, ...]
@@ -86,7 +85,7 @@ class Table:
     clients: Int | None
     client_names: tuple[str, ...]
     parts: npt.NDArray[np.int8] | None
-    notes: tuple[str, ...]
+    weights: npt.NDArray[np.float32] | None
 
 
 def columns_of(name: str) -> Columns:
@@ -109,7 +108,7 @@ def read_table(path: Path, columns: Columns) -> Table:
     if not cells:
         raise BadInput(f"{path} has no rows")
     flaws = ["more cells than the header" if None in row else "" for row in cells]
-    used = {columns.smiles, *columns.label, columns.client, columns.split} & {*header}
+    used = _used(columns) & {*header}
     rows = [{name: row.get(name) or "" for name in used} for row in cells]
     cells_of_labels = [[row[name] for name in columns.label] for row in rows]
     labels = own_labels.of_cells(cells_of_labels, columns.label, columns.task, str(path))
@@ -123,8 +122,16 @@ def read_table(path: Path, columns: Columns) -> Table:
     if columns.split in header:
         parts = parts_of([row[columns.split] for row in rows], f"{path}, column '{columns.split}'")
     smiles = tuple(row[columns.smiles] for row in rows)
-    notes = (_UNWEIGHTED,) * ("weight" in {*header} - used)
-    return Table(smiles, labels, tuple(flaws), clients, client_names, parts, notes)
+    weights = None
+    if columns.weight in {*header} - {*columns.label}:
+        texts = ["0" if flaw else row[columns.weight] for row, flaw in zip(rows, flaws, strict=True)]
+        weights = weights_of(texts, f"{path}, column '{columns.weight}'")
+    return Table(smiles, labels, tuple(flaws), clients, client_names, parts, weights)
+
+
+def _used(columns: Columns) -> set[str]:
+    """Return the names of the columns that may be read."""
+    return {columns.smiles, *columns.label, columns.client, columns.split, columns.weight}
 
 
 def _content(path: Path, columns: Columns) -> tuple[Columns, list[str], list[Cells]]:
@@ -132,7 +139,7 @@ def _content(path: Path, columns: Columns) -> tuple[Columns, list[str], list[Cel
     if path.suffix == PARQUET:
         header = parquet.columns_of(path)
         columns = _found(columns, header, path)
-        used = {columns.smiles, *columns.label, columns.client, columns.split} & {*header}
+        used = _used(columns) & {*header}
         return columns, header, parquet.read_rows(path, sorted(used), _MOST_BYTES)
     with read_text(path, _MOST_BYTES) as text:
         header, cells = _records(text.read()) if is_sdf(path) else _rows(text)
@@ -200,10 +207,11 @@ def read_molecules(path: Path, columns: Columns, name: str) -> RawGraphs:
     raw = packed(name, molecules, table.labels.taken(rows), table.labels.names, table.labels.kind)
     return replace(
         raw,
-        refused=(*refused, *table.notes),
+        refused=tuple(refused),
         clients=None if table.clients is None else table.clients[rows],
         client_names=table.client_names,
         parts=None if table.parts is None else table.parts[rows],
+        weights=None if table.weights is None else table.weights[rows],
     )
 
 
@@ -213,7 +221,7 @@ def _found(columns: Columns, header: Sequence[str], path: Path) -> Columns:
         twice = next(name for name in header if header.count(name) > 1)
         raise BadInput(f"{path} has two columns '{twice}': rename one")
     if columns.label == EVERY_OTHER:
-        others = (columns.smiles, columns.client, columns.split, *IDENTIFIERS)
+        others = (*_used(replace(columns, label=())), *IDENTIFIERS)
         columns = replace(columns, label=tuple(name for name in header if name not in others))
     for key, name in _named(columns):
         if name not in header:
@@ -228,6 +236,6 @@ def _named(columns: Columns) -> Iterator[tuple[str, str]]:
     """Yield the columns that must be there, each with its key."""
     yield "smiles", columns.smiles
     yield from (("label", name) for name in columns.label)
-    for key in ("client", "split"):
+    for key in ("client", "split", "weight"):
         if getattr(columns, key) != getattr(Columns, key):
             yield key, getattr(columns, key)

@@ -63,6 +63,11 @@ def family_of(name: str) -> Family:
     raise BadInput(f"'{short(name)}' is no dataset name{meant(name)}; 'fedmpi data list' shows those known")
 
 
+def weighted(name: str) -> bool:
+    """Return whether a dataset behind a name states what its graphs count in the training loss."""
+    return any(family_of(each).weighted(each) for each in members(name))
+
+
 def members(name: str) -> tuple[str, ...]:
     """Return the datasets behind a name: those of a group, those joined by `JOIN`, or the one.
 

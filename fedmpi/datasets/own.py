@@ -25,6 +25,9 @@ from fedmpi.visible import visible
 FILES = (".csv", ".csv.gz", ".parquet", ".sdf", ".sdf.gz", ".pt")
 """Endings of the names of files; any other path is a folder's."""
 
+_LARGEST_WEIGHT = 1e12
+"""Of an example: sums of products with losses stay finite."""
+
 PARTS = {"": -1, "train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 """What files may say of the part of an example, in the numbers of `RawGraphs.parts`."""
 
@@ -135,6 +138,29 @@ def parts_of(texts: Sequence[str], where: str) -> npt.NDArray[np.int8]:
             valid = ", ".join(filter(None, PARTS))
             raise BadInput(f"{where}: row {number + 1}: '{short(visible(text))}' is none of {valid}")
     return np.array([PARTS[text] for text in said], np.int8)
+
+
+def weights_of(texts: Sequence[str], where: str) -> npt.NDArray[np.float32]:
+    """Return what each row counts, float32 [n].
+
+    Raises
+    ------
+    BadInput
+        A row has no finite number of 0 or more, or none has more than 0.
+    """
+    found = np.zeros(len(texts), np.float32)
+    for number, text in enumerate(texts):
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= _LARGEST_WEIGHT:
+            said = short(visible(text.strip()))
+            raise BadInput(f"{where}: row {number + 1}: '{said}' is no weight: each row needs one, 0 or more")
+        found[number] = value
+    if not found.any():
+        raise BadInput(f"{where}: no row has a weight above 0")
+    return found
 
 
 def task_of(name: str) -> str:

@@ -66,6 +66,8 @@ class RawGraphs:
         Client of each graph, or of each node where nodes are examples, as the files say.
     client_names : tuple of str
         Of these clients.
+    weights : float32 [G] or None
+        What each graph counts in the training loss, at least 0; None: all count alike.
     """
 
     name: str
@@ -86,6 +88,7 @@ class RawGraphs:
     parts: npt.NDArray[np.int8] | None = None
     clients: Int | None = None
     client_names: tuple[str, ...] = ()
+    weights: npt.NDArray[np.float32] | None = None
 
     @property
     def examples(self) -> ExampleKind:
@@ -151,6 +154,7 @@ def digest(raw: RawGraphs) -> str:
         ("graph_classes", raw.graph_classes, "<i8"),
         ("parts", raw.parts, "|i1"),
         ("clients", raw.clients, "<i8"),
+        ("weights", raw.weights, "<f4"),
     )
     for tag, values, dtype in parts:
         if values is None:

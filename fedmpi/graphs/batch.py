@@ -49,6 +49,8 @@ class Batch:
         Structure encodings of the nodes.
     places : int64 [n] or [n, 2], or None
         Node, or pair of nodes, that each example is; None: examples are graphs.
+    example_weights : float32 [B] or None
+        What each graph counts in the training loss; None: all count alike.
     compiles : bool
         Whether sums over neighbours and dot products may be compiled, where examples are nodes or pairs.
     """
@@ -59,6 +61,7 @@ class Batch:
     edges: Tensor | None = None
     structure: Tensor | None = None
     places: Tensor | None = None
+    example_weights: Tensor | None = None
     compiles: bool = True
 
     @classmethod
@@ -75,7 +78,8 @@ class Batch:
             None if graphs.structure is None else torch.from_numpy(graphs.structure).clone().to(device)
         )
         places = None if graphs.places is None else torch.from_numpy(graphs.places).to(device)
-        return cls(graphs.topology, x.to(device), labels.to(device), edges, structure, places)
+        weights = None if graphs.weights is None else torch.from_numpy(graphs.weights).to(device)
+        return cls(graphs.topology, x.to(device), labels.to(device), edges, structure, places, weights)
 
     @property
     def num_graphs(self) -> int:

@@ -184,6 +184,8 @@ class GraphSet:
         Structure encodings of the nodes.
     places : int64 [n] or [n, 2], or None
         Node, or pair of nodes, that each example is, in the order of the graphs; None: examples are graphs.
+    weights : float32 [G] or None
+        What each graph counts in the training loss, where examples are graphs; None: all count alike.
     """
 
     topology: Topology
@@ -193,6 +195,7 @@ class GraphSet:
     edges: EdgeAttributes | None = None
     structure: npt.NDArray[np.float32] | None = None
     places: Int | None = None
+    weights: npt.NDArray[np.float32] | None = None
 
     @property
     def table(self) -> Float:
@@ -219,9 +222,9 @@ class GraphSet:
         topology, structure = self.topology.take(graphs), self.structure
         structure = None if structure is None else structure[nodes]
         chosen, places = examples_in(self.topology, self.places, graphs)
-        return GraphSet(
-            topology, self.feature_rows, self.node_row[nodes], self.labels[chosen], edges, structure, places
-        )
+        weights = None if self.weights is None else self.weights[graphs]
+        own = self.feature_rows, self.node_row[nodes], self.labels[chosen]
+        return GraphSet(topology, *own, edges, structure, places, weights)
 
 
 def examples_in(topology: Topology, places: Int | None, graphs: Int) -> tuple[Int, Int | None]:

@@ -25,7 +25,7 @@ from fedmpi.config.suite import CaseSettings, Suite
 from fedmpi.config.tables import closest
 from fedmpi.datasets.family import FAMILIES
 from fedmpi.datasets.loading import options_class
-from fedmpi.datasets.names import family_of, members
+from fedmpi.datasets.names import family_of, members, weighted
 from fedmpi.datasets.options import DatasetOptions
 from fedmpi.devices.options import DEVICES
 from fedmpi.errors import BadInput
@@ -40,6 +40,7 @@ from fedmpi.registry.checks import settings as rules
 from fedmpi.registry.checks.algorithm import able_kernels
 from fedmpi.registry.duplicates import Choose, distinct
 from fedmpi.schedules.options import SCHEDULES
+from fedmpi.tasks.base import TORCH_KERNELS
 from fedmpi.tasks.base import kernels_of as kernels_of_task
 from fedmpi.tasks.known import TASKS, classifies
 from fedmpi.topologies.options import TOPOLOGIES
@@ -194,9 +195,14 @@ def _kernels_of_task(values: Mapping[str, Any]) -> frozenset[str]:
         raise _Refused("task", "must be the name of a task")
     try:
         task = tasks.task_named(name, values["dataset"].name)
-        return kernels_of_task(task) if task else KERNELS
+        return (kernels_of_task(task) if task else KERNELS) - _unweighted_kernels(values["dataset"].name)
     except UnknownName as unknown:
         raise _Refused("task", unknown.text) from None
+
+
+def _unweighted_kernels(dataset: str) -> frozenset[str]:
+    """Return the kernels that cannot train on a dataset, because its graphs have weights."""
+    return KERNELS - TORCH_KERNELS if weighted(dataset) else frozenset()
 
 
 def _sources(values: Mapping[str, Any], algorithm: Algorithm) -> dict[str, str]:
@@ -323,6 +329,8 @@ def _misfits(case: Case) -> Misfits:
     plain = case.kernels in ("csr", "reference") or case.model.any_task
     if not plain and not classifies(case.task, case.dataset.name):
         yield "kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"'
+    if case.kernels in _unweighted_kernels(case.dataset.name):
+        yield "kernels", f'"{case.kernels}" counts all examples alike, and these have weights: use "csr"'
     yield from tasks.misfits(case)
     yield from rules.objective(case)
     if case.kernels == "compiled" and (case.device != "cpu" or case.threads > 1):

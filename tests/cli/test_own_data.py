@@ -1,5 +1,6 @@
 """Data of one's own, from a file to a report."""
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -46,6 +47,29 @@ def test_a_table_of_molecules_is_trained_on(fedmpi, table):
     assert record.partition["refused"].tolist() == ["row 1: no molecule: c1cc"]
     assert record.partition["test_twin_own"].size == record.partition["test_twin_other"].size == 4
     assert "has the digest noted" in fedmpi("data", "verify", "./mine.csv", "--data", "data", code=0).stdout
+
+
+def test_molecules_of_weight_0_are_not_trained_on(fedmpi, table):
+    """Whatever their labels; reported losses count all examples alike."""
+    text = (table / "mine.csv").read_text().splitlines()
+
+    suite = SUITE.replace("clients = 2", 'clients = 2, parts = "dataset"')
+    (table / "suite.toml").write_text(suite)
+
+    def trained(label):
+        parts = ("train", "train", "val", "test", "test")
+        rows = [f"{row},{parts[n % 5]},{1 + n % 3}" for n, row in enumerate(text[1:])]
+        rows += [f"CCCC{'C' * n},{label},{'xy'[n % 2]},train,0" for n in range(8)]
+        (table / "mine.csv").write_text("\n".join([f"{text[0]},split,weight", *rows]) + "\n")
+        fedmpi("run", "suite.toml", "--out", label, "--data", "data", code=0)
+        return load_run(table / label / "case")
+
+    one, other = trained("toxic"), trained("safe")
+    assert one.config["kernels"] == "csr"
+    assert np.array_equal(one.results["parameter_digest"], other.results["parameter_digest"])
+    assert not np.array_equal(one.results["train_loss"], other.results["train_loss"])
+    done = run(fedmpi, "kernels=compiled", code=2)
+    refused(done, '"compiled" counts all examples alike, and these have weights: use "csr"')
 
 
 def test_classes_of_molecules_are_split_by_scaffold(fedmpi, table):

@@ -11,6 +11,7 @@ from fedmpi.client.passes import Pass, Supervised
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.models.outcome import Outcome
 from tests.making import flat, generated
@@ -78,3 +79,41 @@ def test_graphs_are_held_until_their_parts_are_prepared():
     passes.made.clear()
     assert [each() for each in alive] == [None, None]
     assert passes.train.labels.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("task", ["classification", "multi-task", "regression"])
+def test_a_weight_counts_as_so_many_copies_of_a_graph(task):
+    """Gaps of labels count nothing: the mean is over the labels that are there."""
+    graphs, options = generated(0, 3), GinOptions(dropout=0.0)
+    labels = {
+        "classification": graphs.labels,
+        "multi-task": np.array([[0.0, 1.0], [1.0, np.nan], [1.0, 0.0]]),
+    }
+    labels["regression"] = labels["multi-task"] * 3 + 0.5
+    graphs = replace(graphs, labels=labels[task])
+    width = graphs.feature_rows.shape[1]
+    flops = options.flops(Shape(width, 2))
+
+    def gradient(train):
+        model = flat(options, width)
+        passes = TorchPasses(train, graphs, model, "csr", flops, make_task(task, labels[task]))
+        passes.step(passes.batch(None), DropoutStreams(0, 0, 0, 0))
+        return model.gradient.numpy()
+
+    weighted = gradient(replace(graphs, weights=np.array([3, 1, 0.5], np.float32)))
+    copies = gradient(graphs.take(np.array([0, 0, 0, 0, 0, 0, 1, 1, 2])))
+    assert np.abs(copies).max() > 1e-3
+    assert np.allclose(weighted, copies, rtol=1e-4, atol=1e-6)
+    alike = gradient(replace(graphs, weights=np.ones(3, np.float32)))
+    assert np.allclose(alike, gradient(graphs), rtol=1e-5, atol=1e-7)
+
+
+def test_a_batch_without_weight_has_no_gradient():
+    graphs, options = generated(0, 3), GinOptions(dropout=0.0)
+    width = graphs.feature_rows.shape[1]
+    model = flat(options, width)
+    nothing = replace(graphs, weights=np.zeros(3, np.float32))
+    task = make_task("classification", graphs.labels)
+    passes = TorchPasses(nothing, graphs, model, "csr", options.flops(Shape(width, 2)), task)
+    passes.step(passes.batch(None), DropoutStreams(0, 0, 0, 0))
+    assert not model.gradient.any()

@@ -181,7 +181,7 @@ def test_a_table_that_cannot_be_read_is_refused_and_leaves_nothing(write, source
 
 SAID = table(
     """
-?lable=a                     -> there is no "lable" (valid: smiles, label, client, split, task)
+?lable=a                     -> there is no "lable" (valid: smiles, label, client, split, weight, task)
 ?label                       -> say it as in ./mine.csv?smiles=mol&label=toxic
 ?task=ranking                -> there is no task "ranking" (valid: classification, multi-label, regression)
 ?smiles=a&smiles=b           -> only label may be said several times
@@ -231,9 +231,27 @@ def test_no_file_is_said(source, tmp_path, monkeypatch):
         source.check("mine.csv")
 
 
-def test_weights_are_not_read_and_that_is_said(read):
-    text = "smiles,label,weight,mass\nC,0,2,9\nCC,1,1,9\n"
-    assert read(text).refused == ("column weight: not read: all examples count alike",)
-    assert read(text, "?label=weight&task=regression").refused == ()
-    with refused('there is no "weight" (valid: smiles, label, client, split, task)'):
-        read(text, "?weight=weight")
+def test_weights_of_rows_are_read_where_they_are_there(read):
+    text = "smiles,label,weight,mass\nC,0,2,9\nC(,0,1,9\nCC,1,0.5,9\nCCC,,,9\n"
+    assert read(text).weights.tolist() == [2.0, 0.5]
+    assert read(text, "?weight=mass").weights.tolist() == [9.0, 9.0]
+    assert read(text, "?label=weight&task=regression").weights is None
+    assert read(text.replace("weight", "other")).weights is None
+    assert digest(read(text)) != digest(read(text.replace("0.5", "0.6")))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("smiles,label,weight\nC,0,\n", "row 1: '' is no weight: each row needs one, 0 or more"),
+        ("smiles,label,weight\nC,0,1\nC,1,-1\n", "row 2: '-1' is no weight"),
+        ("smiles,label,weight\nC,0,nan\n", "row 1: 'nan' is no weight"),
+        ("smiles,label,weight\nC,0,1e99\n", "row 1: '1e99' is no weight"),
+        ("smiles,label,weight\nC,0,0\n", "no row has a weight above 0"),
+        ("smiles,label\nC,0\n?weight=w", "has no column 'w'"),
+    ],
+)
+def test_wrong_weights_are_refused(read, text, words):
+    table, _, said = text.partition("?")
+    with refused(words):
+        read(table, f"?{said}" if said else "")

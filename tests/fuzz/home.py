@@ -171,13 +171,13 @@ def _graphs(path: Path) -> None:
             (path / "own" / name / f"{name}_{part}.txt").write_text(text)
     _saved(path / "own")
     _benchmarks(path / "own")
-    molecules = (f"{'C' * (row % 9 + 1)},{row % 2},{'ab'[row % 2]},train\n" for row in range(30))
+    molecules = (f"{'C' * (row % 9 + 1)},{row % 2},{'ab'[row % 2]},train,{row % 3}\n" for row in range(30))
     record = (
         "{0}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n"
         "    0.0000    0.0000    0.0000 C   0  0\nM  END\n>  <label>\n{0}\n\n$$$$\n"
     )
     (path / "own" / "mine.sdf").write_text("".join(map(record.format, range(9))))
-    (path / "own" / "mine.csv").write_text("".join(["smiles,label,client,split\n", *molecules]))
+    (path / "own" / "mine.csv").write_text("".join(["smiles,label,client,split,weight\n", *molecules]))
     pandas.read_csv(path / "own" / "mine.csv").to_parquet(path / "own" / "mine.parquet")
 
 

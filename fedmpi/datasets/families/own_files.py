@@ -28,6 +28,10 @@ class OwnMolecules(OwnData):
         """Return the labels of a table."""
         return read_table(path, columns_of(name)).labels
 
+    def weighted(self, name: str) -> bool:
+        """Return whether a table has a column of weights."""
+        return _is_weighted(self.path(name), name, self.state(name))
+
     def check(self, path: Path, name: str) -> None:
         """Check all that can be checked without RDKit."""
         read_table(path, columns_of(name))
@@ -80,6 +84,11 @@ class OwnNetwork(OwnGraphs):
     def read(self, path: Path, name: str) -> RawGraphs:
         """Read a graph; see `fedmpi.datasets.graph_files.read_network`."""
         return graph_files.read_network(path, task_of(name), name)
+
+
+@lru_cache(maxsize=64)
+def _is_weighted(path: Path, name: str, state: tuple[tuple[int, int], ...]) -> bool:
+    return read_table(path, columns_of(name)).weights is not None
 
 
 @lru_cache(maxsize=64)
