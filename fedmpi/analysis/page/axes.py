@@ -1,7 +1,7 @@
 """Charts of the page, in SVG: their scales, ticks, axes and elements.
 
 A chart is `WIDTH` units wide; the page's grid scales it to its column. Colours, dashes and fonts are classes
-of the page's style sheet: `c0` to `c7` colour by ``--series``, `d0` to `d4` are dashes.
+of the page's style sheet: `c0` to `c7` colour by ``--series``, `d0` to `d6` are dashes.
 
 Why no library draws them: a page is one small file, readable without script, written in a second or two.
 Vega-Lite (`vl-convert-python` 1.9, 84 MB installed) needs each chart twice, drawn and as data, and a bundle
@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 Float = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT = 400.0, 240.0
-COLOURS, DASHES = 8, 5
+COLOURS, DASHES = 8, 7
 """How many of each the style sheet has."""
 
 _TICKS = 7
