@@ -5,8 +5,8 @@ A federation is kept where
 - a reference method is `LEAST` points or more above a constant prediction;
 - training alone and together (FedAvg or centralised) differ by as much;
 - a difference of `FOUND` points between two methods is significant with the winners' seeds at the first step
-  of Holm's correction for `METHODS` methods, with the standard deviation over seeds of FedAvg's differences
-  from the other reference methods, paired by seed and pooled;
+  of Holm's correction for `METHODS` methods, with the standard deviation over seeds of the difference between
+  FedAvg and self-train, paired by seed (centralised training is not ranked);
 - the test parts have `EXAMPLES` examples or more;
 - a run of FedAvg takes at most `SECONDS` CPU seconds, so that all methods can be tuned there.
 """
@@ -203,16 +203,13 @@ def detectable(tests: Mapping[str, Mapping[int, float]]) -> float:
     -------
     float
         t s / sqrt(n), with n winners' seeds, t the quantile of Student's distribution of n - 1 degrees for
-        the level of Holm's first step, two-sided, and s^2 the mean variance of FedAvg's paired differences.
+        the level of Holm's first step, two-sided, and s the deviation of FedAvg less self-train.
     """
     from scipy.special import stdtrit  # takes a second to import
 
-    base, variances = tests.get(REFERENCE, {}), []
-    for method, values in tests.items():
-        paired = [values[seed] - base[seed] for seed in values if seed in base]
-        if method != REFERENCE and len(paired) > 1:
-            variances.append(float(np.var(paired, ddof=1)))
-    if not variances:
+    together, alone = tests.get(REFERENCE, {}), tests.get(ALONE, {})
+    paired = [alone[seed] - together[seed] for seed in alone if seed in together]
+    if len(paired) < 2:
         return math.nan
     quantile = float(stdtrit(len(SEEDS) - 1, 1 - LEVEL / (2 * METHODS)))
-    return quantile * math.sqrt(float(np.mean(variances)) / len(SEEDS))
+    return quantile * float(np.std(paired, ddof=1)) / math.sqrt(len(SEEDS))
