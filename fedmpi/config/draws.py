@@ -20,7 +20,7 @@ AXIS = "draw"
 """The axis of a suite's candidates: draw1, draw2 and so on."""
 
 DISTRIBUTIONS = ("log-uniform", "uniform", "choice")
-_DIGITS = 3
+_DIGITS = 5
 """Significant ones of a drawn number."""
 
 
@@ -78,7 +78,7 @@ def _value(path: Path, key: str, distribution: Mapping[str, Any], place: float) 
         above = "" if name == "uniform" else " above 0"
         raise BadInput(f"{place_of}: {name} needs two numbers{above}, the smaller one first")
     value = low + place * (high - low) if name == "uniform" else low * (high / low) ** place
-    return float(f"{value:.{_DIGITS}g}")
+    return min(max(float(f"{value:.{_DIGITS}g}"), low), high)  # rounding must not leave the interval
 
 
 def _uniform(candidate: str, key: str) -> float:

@@ -61,6 +61,8 @@ def asked(graphs: Any, about: About) -> RawGraphs:
     """
     if isinstance(graphs, str):
         return of_dataset(graphs, about)
+    if isinstance(graphs, np.ndarray) or hasattr(graphs, "to_list"):  # a column of pandas
+        graphs = graphs.tolist()
     listed = list(graphs) if isinstance(graphs, list | tuple) else []
     if listed and all(isinstance(each, str) for each in listed):
         return of_smiles(listed, about)

@@ -131,3 +131,24 @@ def test_a_screening_has_reference_methods_alone(fedmpi, tmp_path):
     (tmp_path / "demo.toml").write_text(SCREENING.replace('"centralised"]', '"ditto"]'))
     done = fedmpi("leaderboard", "screen", "demo.toml")
     refused(done, "a screening has self-train, fedavg, centralised, not ditto")
+
+
+def test_a_screening_keeps_what_is_not_its_own_apart(fedmpi, tmp_path):
+    """Rows of another suite stay, those of earlier settings go, and --set chooses alone."""
+    (tmp_path / "demo.toml").write_text(SCREENING)
+    (tmp_path / "other.toml").write_text(SCREENING.replace('"one"', '"two"'))
+    few = ("--set", "how=a", "--set", "algorithm=fedavg", "--rows", "rows.csv")
+    fedmpi("leaderboard", "screen", "demo.toml", *few, code=0)
+    before = (tmp_path / "rows.csv").read_text()
+    done = fedmpi("leaderboard", "screen", "other.toml", *few)
+    refused(done, "rows.csv: rows of one-a, not of other.toml; choose another --rows")
+    done = fedmpi("leaderboard", "screen", "demo.toml", *few, "--set", "rounds=2")
+    refused(done, "--set: it chooses among the cases of demo.toml, nothing else")
+    assert (tmp_path / "rows.csv").read_text() == before
+    (tmp_path / "demo.toml").write_text(SCREENING.replace("rounds = 1", "rounds = 2"))
+    fedmpi("leaderboard", "screen", "demo.toml", *few, "--out", "longer", code=0)
+    rows = files.read_trials(tmp_path / "rows.csv")
+    assert [row.seed for row in rows] == [101, 102] and (tmp_path / "rows.csv").read_text() != before
+    axis = '"optimizer.lr" = [0.1, 0.2]\nseed = [101, 102]'
+    (tmp_path / "demo.toml").write_text(SCREENING.replace("seed = [101, 102]", axis))
+    refused(fedmpi("leaderboard", "screen", "demo.toml"), "one-a self-train: two cases of one seed")

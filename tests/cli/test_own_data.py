@@ -68,6 +68,7 @@ def test_molecules_of_weight_0_are_not_trained_on(fedmpi, table):
     assert one.config["kernels"] == "csr"
     assert np.array_equal(one.results["parameter_digest"], other.results["parameter_digest"])
     assert not np.array_equal(one.results["train_loss"], other.results["train_loss"])
+    refused(run(fedmpi, "algorithm=flit", code=2), "flit weighs labels itself, and these have weights")
     done = run(fedmpi, "kernels=compiled", code=2)
     refused(done, '"compiled" counts all examples alike, and these have weights: use "csr"')
 

@@ -54,13 +54,19 @@ def test_candidates_draw_their_settings_from_the_distributions_of_rules(expand):
     assert next(iter(cases)) == "fedavg-draw1" and len(cases) == 80
     rates = [cases[f"fedavg-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
     assert rates == [cases[f"fedprox-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
-    assert all(1e-4 <= rate < 1 and rate == float(f"{rate:.3g}") for rate in rates) and len(set(rates)) == 40
+    assert all(1e-4 <= rate < 1 and rate == float(f"{rate:.5g}") for rate in rates) and len(set(rates)) == 40
     for decade in range(4):  # 10 of 40 are expected in each
         assert 3 <= sum(10.0 ** (decade - 4) <= rate < 10.0 ** (decade - 3) for rate in rates) <= 17
     weights = [cases[f"fedprox-draw{number}"]["algorithm"]["mu"] for number in range(1, 41)]
     assert all(0.5 <= mu < 1.5 for mu in weights) and 0.8 < sum(weights) / 40 < 1.2
     assert {case["local_epochs"] for case in cases.values()} == {1, 2}
     assert cases["fedavg-draw1"]["algorithm"] == "fedavg"
+
+
+def test_what_is_drawn_stays_in_its_interval(expand):
+    text = SEARCH.replace("log-uniform = [1e-4, 1.0]", "uniform = [0.9999985, 0.9999999]")
+    rates = {case["optimizer"]["lr"] for case in expand(text).values()}
+    assert all(0.9999985 <= rate <= 0.9999999 for rate in rates)
 
 
 def test_more_candidates_leave_the_earlier_ones_as_they_are(expand):

@@ -147,6 +147,7 @@ def test_molecules_are_predicted_by_their_smiles(tmp_path, monkeypatch):
     chosen = model(GcnOptions(), **about, scale=(1.0,), center=(0.0,))
     found = chosen.predict(["CCO", "c1ccccc1", "C"])
     assert np.array_equal(found.values, chosen.predict(str(tmp_path / "new.csv")).values)
+    assert np.array_equal(found.values, chosen.predict(np.array(["CCO", "c1ccccc1", "C"])).values)
     with pytest.raises(BadInput, match="graph 1: RDKit reads no molecule in CC\\)"):
         chosen.predict(["CCO", "CC)"])
     with pytest.raises(BadInput, match="SMILES: nodes have 8 features, the model reads 2"):

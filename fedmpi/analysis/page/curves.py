@@ -94,10 +94,15 @@ def _values(cell: Cell, field: str) -> Float | None:
 def _in_numbers(each: Setting, identifier: str) -> Markup:
     """Return the headline at about ten rounds, for those who do not see the curves."""
     metric, rows = each.metric, []
-    for index in thinned(max(int(cell.config["rounds"]) for cell in each.cells), 11).tolist():
-        curves = ([run.curves[metric.field()] for run in cell.runs.values()] for cell in each.cells)
-        found = [np.concatenate([curve[index : index + 1] for curve in own]) for own in curves]
-        means = [metric.scale * float(np.mean(values)) if len(values) else None for values in found]
+    known = [_values(cell, metric.field()) for cell in each.cells]
+    longest = max((values.shape[1] for values in known if values is not None), default=0)
+    for index in thinned(longest, 11).tolist():
+        means = [
+            None
+            if values is None or index >= values.shape[1]
+            else metric.scale * float(values[:, index].mean())
+            for values in known
+        ]
         rows.append([index + 1, *(number(mean, metric.digits - 1) for mean in means)])
     columns = listed(["round", *(cell.label for cell in each.cells)])
     inside = table(f"{each.heading}: {metric.label(unit=True)}, mean over seeds", columns, rows, identifier)

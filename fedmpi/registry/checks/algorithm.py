@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedmpi.algorithms.base import Algorithm
 from fedmpi.algorithms.declared import kernels_of
 from fedmpi.case.schema import Case, Misfits
+from fedmpi.datasets.names import weighted
 from fedmpi.errors import BadInput
 from fedmpi.models.options import FedGraphNNOptions, ModelOptions
 from fedmpi.registry.tasks import task_named
@@ -29,6 +30,8 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
         yield "task", f'{name} reads graphs\' embeddings, and task "{task.name}" is about {task.of}s'
     if algorithm.reads_losses and task is not None and task.losses is Task.losses:
         yield "task", f'{name} reads the loss of each label, which task "{task.name}" does not define'
+    if algorithm.reads_losses and weighted(case.dataset.name):
+        yield "dataset", f"{name} weighs labels itself, and these have weights: rename their column `weight`"
     if algorithm.needs_classes and not classifies(case.task, case.dataset.name):
         yield "task", f"{name} works by class: use a task of one class per graph"
     if algorithm.tasks and (task is None or task.name not in algorithm.tasks):
