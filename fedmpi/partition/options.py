@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -79,11 +80,22 @@ class OneDataset(PartitionOptions):
 class Parts(OneDataset):
     """Base of partitions that say how each client's examples are split."""
 
-    parts: Literal["80/10/10", "60/20/20", "40/20/40", "20/40/40", "dataset"] = "80/10/10"
-    """Percent of training, validation and test examples, or those that the dataset fixes (Planetoid's 20
+    parts: str = "80/10/10"
+    """Percent of training, validation and test examples, or "dataset": those that it fixes (Planetoid's 20
     training nodes of each class and 1,500 held-out ones; a knowledge graph's files)."""
 
     added: ClassVar[frozenset[str]] = frozenset({"parts"})
+
+    @field_validator("parts")
+    @classmethod
+    def _add_up(cls, value: str) -> str:
+        """Refuse what are no three whole percents."""
+        percents = [int(part) for part in re.findall(r"[1-9][0-9]?", value)]
+        if value != "dataset" and (
+            value != "/".join(map(str, percents)) or len(percents) != 3 or sum(percents) != 100
+        ):
+            raise ValueError('three whole percents such as "60/20/20", 100 together, or "dataset"')
+        return value
 
     @property
     def shares(self) -> tuple[float, float, float] | None:

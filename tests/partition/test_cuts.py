@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from fedmpi.datasets.egos import EgoOptions, ego_networks
 from fedmpi.datasets.families.synthetic_networks import NetworkSize, nodes
@@ -94,7 +95,7 @@ def test_every_partition_deals_out_nodes_of_one_graph(four_cliques, options):
 
 
 def test_parts_are_of_the_shares_asked_for_or_those_of_the_dataset(four_cliques):
-    for parts, sizes in (("80/10/10", [128, 16, 16]), ("60/20/20", [96, 32, 32]), ("20/40/40", [32, 64, 64])):
+    for parts, sizes in (("80/10/10", [128, 16, 16]), ("60/20/20", [96, 32, 32]), ("20/30/50", [32, 48, 80])):
         (client,) = make(Iid(clients=1, parts=parts), [four_cliques]).clients
         assert [len(client.train), len(client.val), len(client.test)] == sizes
     clients = make(Iid(clients=2, parts="dataset"), [four_cliques]).clients
@@ -103,6 +104,12 @@ def test_parts_are_of_the_shares_asked_for_or_those_of_the_dataset(four_cliques)
         assert (four_cliques.parts[held] == number).all()
     with refused(match="fixes no parts"):
         make(Iid(clients=2, parts="dataset"), [nodes(NetworkSize())])
+
+
+@pytest.mark.parametrize("parts", ["70/20/20", "20/80", "100/0/0", "020/20/60", "20/20/60/0", "a/b/c", ""])
+def test_parts_are_three_whole_percents_of_100(parts):
+    with pytest.raises(ValidationError, match="three whole percents"):
+        Iid(clients=1, parts=parts)
 
 
 def test_what_is_not_one_large_graph_is_not_cut(four_cliques, labelled):
