@@ -36,7 +36,7 @@ def screen(track: Screening, options: SweepOptions, rows: Path | None = None, bu
 
     A federation is kept where a reference method is 5 points above a constant prediction, training alone and
     together differ by 5 points, 2 points between two methods would be significant with ten seeds (at Holm's
-    first step for 25 methods), test parts have 200 examples, and FedAvg takes at most 20 CPU seconds.
+    first step for 30 methods), test parts have 200 examples, and FedAvg takes at most 20 CPU seconds.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ def trials(tests=TESTS, **changes):
 
 
 def test_what_is_significant_follows_from_paired_differences():
-    """Differences of -10, -8 and -12 deviate by 2; Student's quantile of 9 degrees at 0.999 is 4.2968."""
-    assert detectable(TESTS) == pytest.approx(4.2968 * 2 / math.sqrt(10), rel=1e-4)
+    """Differences of -10, -8 and -12 deviate by 2; Student's quantile of 9 degrees at 1 - 0.05/60 is 4.4219."""
+    assert detectable(TESTS) == pytest.approx(4.4219 * 2 / math.sqrt(10), rel=1e-4)
     assert math.isnan(detectable({"fedavg": {101: 50.0}, "self-train": {101: 40.0}}))
     assert detectable({"fedavg": {101: 1.0, 102: 2.0}, "self-train": {101: 1.0, 102: 2.0}}) == 0.0
 

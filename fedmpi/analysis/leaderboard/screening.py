@@ -45,7 +45,7 @@ ALONE, TOGETHER = "self-train", (REFERENCE, "centralised")
 REFERENCES = (ALONE, *TOGETHER)
 """Methods that a screening runs."""
 
-LEAST, FOUND, METHODS, EXAMPLES, SECONDS = 5.0, 2.0, 25, 200, 20.0
+LEAST, FOUND, METHODS, EXAMPLES, SECONDS = 5.0, 2.0, 30, 200, 20.0
 """Of the rule; points are hundredths of a metric between 0 and 1."""
 
 
