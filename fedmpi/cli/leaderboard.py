@@ -33,11 +33,11 @@ from fedmpi.registry.check import check_suite
 from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import Run, load_run
 
-TRACKS = ("graphs", "nodes")
+TRACKS = ("graphs", "nodes", "graph-classification", "node-classification")
 ROWS = Path("results/reference/leaderboard")
 """Folder of the committed rows, a file per track."""
 
-TrackName = Annotated[str, typer.Argument(help="graphs, nodes, or the suite of a track's tuning.")]
+TrackName = Annotated[str, typer.Argument(help="graph-classification, node-classification, graphs, nodes, or the suite of a track's tuning.")]
 Rows = Annotated[
     Path | None, typer.Option(help="File of the rows; default results/reference/leaderboard/TRACK.csv.")
 ]
