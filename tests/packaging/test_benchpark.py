@@ -58,11 +58,12 @@ def experiment(monkeypatch):
 
     modules = {
         "benchpark": {},
-        "benchpark.cuda": {"CudaExperiment": mixin("CudaExperiment")},
         "benchpark.directives": {"variant": Declared().directive("variant")},
         "benchpark.experiment": {"Experiment": Experiment},
-        "benchpark.mpi": {"MpiOnlyExperiment": mixin("MpiOnlyExperiment")},
-        "benchpark.rocm": {"ROCmExperiment": mixin("ROCmExperiment")},
+        "benchpark.programming_model": {
+            "ProgrammingModelType": Enum("ProgrammingModelType", "Mpionly Cuda Rocm"),
+            "ProgrammingModel": lambda *models: mixin("ProgrammingModel"),
+        },
         "benchpark.scaling": {"ScalingMode": Mode, "Scaling": lambda *modes: mixin("Scaling")},
     }
     found = load("benchpark/fedmpi/experiment.py", monkeypatch, modules)["Fedmpi"]

@@ -1,10 +1,8 @@
 """fedmpi under Benchpark: on processors, CUDA or ROCm; strong and weak scaling; a test and a large size."""
 
-from benchpark.cuda import CudaExperiment
 from benchpark.directives import variant
 from benchpark.experiment import Experiment
-from benchpark.mpi import MpiOnlyExperiment
-from benchpark.rocm import ROCmExperiment
+from benchpark.programming_model import ProgrammingModel, ProgrammingModelType
 from benchpark.scaling import Scaling, ScalingMode
 
 SIZES = {
@@ -16,9 +14,7 @@ SIZES = {
 
 class Fedmpi(
     Experiment,
-    MpiOnlyExperiment,
-    CudaExperiment,
-    ROCmExperiment,
+    ProgrammingModel(ProgrammingModelType.Mpionly, ProgrammingModelType.Cuda, ProgrammingModelType.Rocm),
     Scaling(ScalingMode.Strong, ScalingMode.Weak),
 ):
     """FedAvg over clients with equally many generated graphs; rank 0 is the server and hosts clients, too."""
