@@ -21,7 +21,9 @@ def choose(name: str, local_rank: int) -> torch.device:
     if name == "cpu":
         return torch.device("cpu")
     if not torch.cuda.is_available():
-        raise BadInput('device = "cuda", but torch sees no GPU here; use "cpu" or a CUDA build of torch')
+        raise BadInput(
+            'device = "cuda", but torch sees no GPU here; use "cpu", or a CUDA or ROCm build of torch'
+        )
     device = torch.device("cuda", local_rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     return device

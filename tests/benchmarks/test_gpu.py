@@ -245,7 +245,9 @@ def test_without_a_gpu_the_kit_says_so(fedmpi, patient):
         pytest.skip("there is a GPU here")
     done = fedmpi("bench", "gpu", "--parts", "rounds", "--out", "gpu.json")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith('torch sees no GPU here; use "cpu" or a CUDA build of torch')
+    assert done.stderr.splitlines()[-1].endswith(
+        'torch sees no GPU here; use "cpu", or a CUDA or ROCm build of torch'
+    )
 
 
 def test_several_files_are_shown_one_after_another_and_hold_no_folder(fedmpi):

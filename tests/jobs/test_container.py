@@ -1,4 +1,4 @@
-"""The Apptainer definition: sections that exist, shell that parses, versions that fit; built where that is possible."""
+"""The Apptainer definition and the Dockerfile: sections that exist, shell that parses, versions that fit; built where that is possible."""
 
 import re
 import shutil
@@ -11,6 +11,7 @@ from tests.jobs.conftest import check_shell
 
 ROOT = Path(__file__).parent.parent.parent
 DEFINITION = ROOT / "jobs" / "container" / "fedmpi.def"
+DOCKERFILE = DEFINITION.with_name("Dockerfile")
 SECTIONS = {"labels", "files", "post", "environment", "runscript", "test", "help", "startscript", "setup"}
 
 
@@ -46,6 +47,24 @@ def test_the_files_it_copies_are_there():
             source, target = line.split()
             assert (ROOT / source).exists()
             assert target == f"/opt/fedmpi/{source}"
+
+
+def test_the_dockerfile_installs_the_same():
+    text = DOCKERFILE.read_text().replace("\\\n", "")
+    definition = sections()
+    assert re.search(r"^ARG BASE=docker.io/library/(.*)$", text, re.MULTILINE)[1] in definition[""]
+    (torch,) = re.findall(r"pip install --no-cache-dir (torch==\S+)", text)
+    assert f"{torch} " in definition["post"]
+    assert 'pip install --no-cache-dir -c constraints.txt ".[mpich]"' in text
+    copied = [word for line in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE) for word in line.split()]
+    assert copied == [line.split()[0] for line in definition["files"].splitlines() if line.strip()]
+
+
+def test_the_dockerfile_sets_the_same_variables():
+    text = DOCKERFILE.read_text().replace("\\\n", "")
+    found = {word for line in re.findall("^ENV (.*)$", text, re.MULTILINE) for word in line.split()}
+    wanted = sections()["environment"].replace("export", "").replace('"', "").split()
+    assert found == set(wanted)
 
 
 def test_it_can_be_built(tmp_path):

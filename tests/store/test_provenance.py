@@ -11,6 +11,8 @@ def test_secrets_are_dropped_by_name_and_by_value():
         "SLURM_NODELIST": "n[1-3]",
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "0",
+        "ROCR_VISIBLE_DEVICES": "0,1",
+        "HIP_VISIBLE_DEVICES": "1",
     }
     dropped = dict.fromkeys(("SLURM_AUTH_TOKEN", "MPI_api_key", "UCX_SECRETS", "FI_PASSWORD"), "abc")
     dropped |= {
