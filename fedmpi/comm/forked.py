@@ -50,8 +50,11 @@ _proxy: list[socket.socket] = []
 
 
 def are_many() -> bool:
-    """Return whether this node's ranks so outnumber its cores that they are forks."""
-    return launch.local_size() > _RANKS_PER_CORE * launch.available_cores()
+    """Return whether this node's ranks so outnumber its cores that they are forks.
+
+    A rank may be bound to some of the cores. What its launcher may use is what all of them have.
+    """
+    return launch.local_size() > _RANKS_PER_CORE * len(os.sched_getaffinity(os.getppid()))
 
 
 def meet() -> None:
@@ -173,6 +176,8 @@ def _keep(place: socket.socket, gate: int) -> None:
             continue
         fork = os.fork()
         if fork == 0:
+            for other in proxies.values():
+                other.close()
             _become(proxy, json.loads(message), files)
             return
         for file in files:

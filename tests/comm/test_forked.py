@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from fedmpi.comm import forked
+
 RANKS = 6
 """On one core, so that they are many."""
 
@@ -83,6 +85,15 @@ def test_ranks_with_cores_of_their_own_are_no_forks(start):
     processes = start(ranks=4)
     assert [said(process)[2] for process in processes] == [process.pid for process in processes]
     assert codes(processes) == [10, 11, 12, 13]
+
+
+def test_what_counts_are_the_launchers_cores_not_those_that_a_rank_is_bound_to(monkeypatch):
+    cores = os.sched_getaffinity(0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cores if pid == os.getppid() else {0})
+    monkeypatch.setenv("MPI_LOCALNRANKS", str(4 * len(cores)))
+    assert not forked.are_many()
+    monkeypatch.setenv("MPI_LOCALNRANKS", str(4 * len(cores) + 1))
+    assert forked.are_many()
 
 
 def test_ranks_whose_first_one_ends_before_it_forks_go_on_by_themselves(start):
