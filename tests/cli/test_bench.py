@@ -89,8 +89,8 @@ def test_ranks_as_json(fedmpi):
     )
     assert 50e6 < unique < part < resident < peak
     assert two["start_cpu_seconds"]["median"] > 1
-    assert two["start_seconds"]["median"] < 60
-    assert (one["round_calls"]["median"], two["round_calls"]["median"]) == (0, 3)
+    assert two["start_seconds"]["median"] > 1
+    assert (one["round_calls"]["median"], two["round_calls"]["median"]) == (3, 3)
 
 
 def test_a_run_that_fails_is_named(fedmpi, tmp_path):
