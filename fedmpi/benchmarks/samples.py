@@ -13,7 +13,7 @@ from fedmpi.clock import Stopwatch
 
 T = TypeVar("T")
 _RESAMPLES = 2000
-_UNITS = {"bytes": "B", "share": "1"}
+_UNITS = {"bytes": "B", "calls": "1", "share": "1"}
 """Of figures by the last word of their names; of others it is the second."""
 
 

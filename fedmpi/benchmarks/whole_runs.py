@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from fedmpi.benchmarks.samples import Measurement, Report, Turns, figures_of, ra
 from fedmpi.comm.interrupt import raised
 from fedmpi.comm.launch import launcher, python
 from fedmpi.errors import RunFailed
-from fedmpi.store.reader import load_run
+from fedmpi.store.reader import AttemptRecord, load_run
 
 Float = npt.NDArray[np.float64]
 Told = Callable[[str], None]
@@ -105,6 +107,7 @@ def _run(command: Sequence[str], ranks: int) -> Run:
     """Run once, into a folder that is removed."""
     starter = launcher(ranks, "bench ranks")
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
+        begin = time.time()
         run(command, Path(folder), starter, f"bench ranks: on {ranks} ranks")
         attempt = load_run(only_case(Path(folder))).attempts[-1]
     work = [attempt.phases.index(name) for name in ("train", "evaluate")]
@@ -116,8 +119,33 @@ def _run(command: Sequence[str], ranks: int) -> Run:
         "overhead_seconds": overhead_s,
         "overhead_share": overhead_s / round_s,
         "server_cpu_seconds": float(np.median(attempt.measurements["cpu_seconds"][1:, 0])),
+        **_start(attempt, begin),
+        **_messages(attempt),
     }
     return Run(medians, seconds)
+
+
+def _start(attempt: AttemptRecord, begin: float) -> dict[str, float]:
+    """Return what it took until the first round, and the memory then: medians over ranks."""
+    first_round = datetime.fromisoformat(attempt.started).timestamp()
+    ranks = attempt.provenance["mpi"]["ranks"]
+    memory = {
+        f"{kind}_bytes": float(np.median([rank["memory_bytes"][kind] for rank in ranks]))
+        for kind in ranks[0]["memory_bytes"]
+    }
+    return {
+        "start_seconds": first_round - begin,
+        "start_cpu_seconds": float(np.sum([rank["cpu_seconds"] for rank in ranks])),
+        **memory,
+        "peak_bytes": float(np.median(attempt.measurements["peak_host_bytes"][-1])),
+    }
+
+
+def _messages(attempt: AttemptRecord) -> dict[str, float]:
+    """Return collectives and payload of a rank in a round: medians over rounds, of the rank with most."""
+    names = {"round_calls": "collective_calls", "payload_bytes": "collective_bytes"}
+    of_ranks = {name: attempt.measurements[field][1:].sum(axis=2) for name, field in names.items()}
+    return {name: float(np.median(values.max(axis=1))) for name, values in of_ranks.items()}
 
 
 def command_of(

@@ -27,7 +27,7 @@ _SUMS = "fixed32,secagg,secagg+,lightsecagg"
 _ASYNCHRONOUS = "peers/asynchronous"
 _MOST_FLOATS = 100_000_000
 """Beyond it a rank holds gigabytes of copies."""
-_RANKS_PER_CORE = 32
+_RANKS_PER_CORE = 64
 """More ranks on a core measure the system's scheduler alone."""
 
 

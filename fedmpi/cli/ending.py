@@ -90,7 +90,7 @@ def before_mpi() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not interrupt.several_ranks() or start.has_started() or getattr(error, "agreed", False):
+        if not interrupt.several_ranks() or launch.mpi_has_started() or getattr(error, "agreed", False):
             raise
         agreed = start.failed(*_said(error, printing=launch.rank() > 0))
         if launch.rank() == 0:

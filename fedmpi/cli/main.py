@@ -12,6 +12,7 @@ import fedmpi
 from fedmpi.cli.commands import commands
 from fedmpi.cli.ending import exit_code, guarded, refuse_unreadable
 from fedmpi.comm import interrupt
+from fedmpi.comm.forked import leave
 
 _PANELS = {
     "Run": "run sweep replay settings.new settings.suites settings.options",
@@ -94,7 +95,7 @@ def common(
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     with guarded(), interrupt.raised():
-        sys.exit(exit_code(_run))
+        leave(exit_code(_run))
 
 
 def _run() -> int | None:

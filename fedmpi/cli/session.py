@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from fedmpi.runs.signals import StopRequest
 from fedmpi.store.provenance import checkout_state
 
 if TYPE_CHECKING:
+    from fedmpi.case.schema import Case
     from fedmpi.cli.progress import Console
     from fedmpi.cli.trackers import Tracked
     from fedmpi.comm.world import World
@@ -94,15 +96,26 @@ def with_session(plan: Sequence[Planned], source: DataSource, action: Callable[[
     launch.set_defaults(threads)
     outlive()
     checkout = checkout_state() if launch.rank() == 0 else {}
-    with StopRequest() as stop, started() as world:
+    with StopRequest() as stop, started(partial(_load, plan[0].checked.case)) as world:
         stop.listen()
         return action(Session(world, stop, source, checkout))
 
 
+def _load(case: Case) -> None:
+    """Load the code of a case and, where torch can be forked after it has trained, its kernels."""
+    import torch
+
+    import fedmpi.runs.run  # noqa: F401
+    from fedmpi.client.warm_up import warm_up_anew
+
+    if torch.version.cuda is None:
+        warm_up_anew(case)
+
+
 @contextmanager
-def started() -> Iterator[World]:
+def started(prepare: Callable[[], object] | None = None) -> Iterator[World]:
     """Start MPI; within, an error of one rank ends all of them."""
-    comm = load_world()
+    comm = load_world(prepare)
     world: World = comm.World()
     try:
         yield world

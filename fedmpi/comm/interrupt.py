@@ -55,7 +55,7 @@ def leave(*_: object) -> NoReturn:
         os.write(2, f"fedmpi: {LINE}\n".encode())
     elif several_ranks():
         time.sleep(_COURTESY_S)
-    if several_ranks() and "mpi4py.MPI" in sys.modules:
+    if several_ranks() and launch.mpi_has_started():
         _abort()
     _end_process(Interrupted.exit_code)
 

@@ -17,7 +17,7 @@ _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun", "prun")
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
-_RANKS_PER_CORE = 16
+_RANKS_PER_CORE = 64
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
@@ -65,6 +65,12 @@ def local_rank() -> int:
 def is_first_of_node() -> bool:
     """Return whether this process is its node's first rank; yes where the launcher does not say."""
     return not _first_integer(_LOCAL_RANK)
+
+
+def mpi_has_started() -> bool:
+    """Return whether MPI has started in this process."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    return mpi is not None and bool(mpi.Is_initialized())
 
 
 def planned_size() -> int | None:

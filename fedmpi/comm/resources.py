@@ -114,3 +114,20 @@ def _is_open_mpi() -> bool:
 
 def _ranks(count: int) -> str:
     return f"{count} rank{'s' * (count != 1)}"
+
+
+def memory_in_use() -> dict[str, int]:
+    """Return this process's memory in bytes; empty where no Linux says.
+
+    Returns
+    -------
+    dict
+        `resident` has pages that others share in full, `proportional` has its share of them, `unique` none.
+    """
+    try:
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return {}
+    found = {line.split()[0]: 1024 * int(line.split()[1]) for line in lines}
+    unique = found["Private_Clean:"] + found["Private_Dirty:"]
+    return {"resident": found["Rss:"], "proportional": found["Pss:"], "unique": unique}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
+from collections.abc import Callable
 from types import ModuleType
 
 from fedmpi.comm import launch
+from fedmpi.comm.forked import fork_ranks
 from fedmpi.comm.leftovers import remove_leftovers
 from fedmpi.comm.resources import check_resources, has_limit_of_its_own
 from fedmpi.errors import BadInput, FedmpiError
@@ -18,11 +19,16 @@ LIMIT_S = 600
 """How long a rank waits for MPI to start, in seconds; FEDMPI_MPI_START_S overrides it, 0 waits for ever."""
 
 
-def load_world() -> ModuleType:
+def load_world(prepare: Callable[[], object] | None = None) -> ModuleType:
     """Start MPI: import and return `fedmpi.comm.world`.
 
     Slurm's PMI server now and then loses a rank's request; all ranks would then wait in MPI_Init until the
     job's time limit. SIGALRM ends them after `LIMIT_S` instead, so that a sweep starts the case once more.
+
+    Parameters
+    ----------
+    prepare : callable, optional
+        Loads what all ranks need, where one loads it for many: see `fork_ranks`.
 
     Raises
     ------
@@ -32,10 +38,16 @@ def load_world() -> ModuleType:
     """
     remove_leftovers()
     _check_node()
+    fork_ranks(prepare)
     previous = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_limit())
     try:
+        from mpi4py import MPI
+
         from fedmpi.comm import world
+
+        if not launch.mpi_has_started():  # in a fork, and in the rank that it is a fork of
+            MPI.Init_thread()
     except (ImportError, RuntimeError) as error:
         missing = BadInput(
             "no MPI library found, which even one rank needs: install fedmpi with the extra mpich or "
@@ -47,11 +59,6 @@ def load_world() -> ModuleType:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
     return world
-
-
-def has_started() -> bool:
-    """Return whether MPI has started in this process."""
-    return "mpi4py.MPI" in sys.modules
 
 
 def failed(line: str, code: int) -> FedmpiError:

@@ -16,6 +16,7 @@ from mpi4py import MPI
 from fedmpi.comm import alarm, launch
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.interrupt import Stopped, leave, release
+from fedmpi.comm.resources import memory_in_use
 from fedmpi.comm.settings import crowded
 from fedmpi.comm.wake_ups import of_node
 from fedmpi.errors import BadInput, FedmpiError, RankFailed
@@ -126,7 +127,7 @@ class World:
         _end(error.exit_code)
 
     def describe(self, device: str = "") -> dict[str, Any]:
-        """Return MPI library and of each rank host, cores, device and CPU time so far (a collective call).
+        """Return MPI library and each rank's host, cores, device, CPU time and memory (a collective call).
 
         Parameters
         ----------
@@ -140,6 +141,7 @@ class World:
             "local_rank": self.local_rank,
             "cores": sorted(os.sched_getaffinity(0)),
             "cpu_seconds": time.process_time(),
+            "memory_bytes": memory_in_use(),
         }
         if device:
             mine["device"] = device

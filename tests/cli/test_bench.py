@@ -84,6 +84,13 @@ def test_ranks_as_json(fedmpi):
     (alone,), (beside,) = (each["round_seconds"]["samples"] for each in (one, two))
     assert two["gain"]["samples"] == [alone / beside]
     assert set(report["results"]) == {"gain", "gain_of_fastest"}
+    unique, part, resident, peak = (
+        two[f"{kind}_bytes"]["median"] for kind in ("unique", "proportional", "resident", "peak")
+    )
+    assert 50e6 < unique < part < resident < peak
+    assert two["start_cpu_seconds"]["median"] > 1
+    assert two["start_seconds"]["median"] > 1
+    assert (one["round_calls"]["median"], two["round_calls"]["median"]) == (3, 3)
 
 
 def test_a_run_that_fails_is_named(fedmpi, tmp_path):

@@ -77,8 +77,8 @@ def test_far_more_ranks_than_cores_are_refused_outside_of_a_job(monkeypatch):
     monkeypatch.setattr(launch.os, "cpu_count", lambda: 2)
     for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
         monkeypatch.delenv(name, raising=False)
-    assert launch.launcher(32)[1:] == ["-n", "32"]
-    words = "--ranks: 99,999 ranks are too many for the 2 cores here, which take 32 at most"
+    assert launch.launcher(128)[1:] == ["-n", "128"]
+    words = "--ranks: 99,999 ranks are too many for the 2 cores here, which take 128 at most"
     with pytest.raises(BadInput, match=f"^{words}$"):
         launch.launcher(99_999)
     monkeypatch.setenv("SLURM_JOB_ID", "7")  # whose nodes are others

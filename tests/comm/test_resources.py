@@ -108,3 +108,12 @@ def test_a_soft_limit_is_raised_first(monkeypatch):
     monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: asked.append(limits))
     resources.raise_limit()
     assert asked == [(4096, 4096)]
+
+
+def test_memory_of_its_own_grows_by_what_is_written():
+    before = resources.memory_in_use()
+    written = bytearray(b"1") * 50_000_000
+    after = resources.memory_in_use()
+    assert len(written) == 50_000_000
+    assert 45e6 < after["unique"] - before["unique"] < 60e6
+    assert after["unique"] <= after["proportional"] <= after["resident"]
