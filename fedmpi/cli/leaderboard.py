@@ -37,7 +37,12 @@ TRACKS = ("graphs", "nodes", "graph-classification", "node-classification")
 ROWS = Path("results/reference/leaderboard")
 """Folder of the committed rows, a file per track."""
 
-TrackName = Annotated[str, typer.Argument(help="graph-classification, node-classification, graphs, nodes, or the suite of a track's tuning.")]
+TrackName = Annotated[
+    str,
+    typer.Argument(
+        help="graph-classification, node-classification, graphs, nodes, or the suite of a track's tuning."
+    ),
+]
 Rows = Annotated[
     Path | None, typer.Option(help="File of the rows; default results/reference/leaderboard/TRACK.csv.")
 ]
