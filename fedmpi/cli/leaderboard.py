@@ -18,7 +18,8 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import rows as board_rows
 from fedmpi.analysis.leaderboard import track as tracks
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, rows_of
+from fedmpi.analysis.leaderboard.from_runs import rows_of
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Settings, Track
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions

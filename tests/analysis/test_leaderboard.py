@@ -355,6 +355,23 @@ def test_rows_survive_their_file_and_differences_are_named(tmp_path):
     ]
 
 
+def test_columns_that_an_earlier_file_lacks_are_empty_and_not_compared(tmp_path):
+    whole = [row("one", "fedavg", 1, 0.5, worst_decile=0.25, gflop_to_target=2.0)]
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "track,data,method,stage,case,seed,status,settings,metric,best_round,val,test,clients,bytes_per_client,"
+        "model_gflop,cpu_seconds,target,rounds_to_target,cpu_seconds_to_target,commit,numerics_version,"
+        "config_digest,results_digest\n"
+        "graphs,one,fedavg,final,one-fedavg-seed1,1,complete,,accuracy,1,0.5,0.5,2,1000.0,1000.0,1000.0,,,,,2,"
+        f"{'0' * 64},{'0' * 64}\n"
+    )
+    earlier = files.read(path)
+    assert math.isnan(earlier[0].worst_decile) and math.isnan(earlier[0].gflop_to_target)
+    assert differences(earlier, whole) == differences(whole, earlier) == []
+    other = [replace(whole[0], worst_decile=0.5)]
+    assert differences(whole, other) == ["final one-fedavg-seed1: worst_decile 0.25 -> 0.5"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -18,6 +18,7 @@ name = "demo/graphs"
 dataset = { name = "synthetic", synthetic = { domains = 2, graphs = 20, nodes = [8, 9] } }
 model = { hidden = 16, layers = 1 }
 rounds = 1
+devices = "equal"
 seed = 0
 [matrix]
 data = [{ label = "one", partition = { name = "per-dataset", seed = 0 } }]
@@ -44,6 +45,13 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     runs = tmp_path / "results/runs/demo/graphs-tuned"
     first = scores.constant(load_run(next(runs.glob("*seed1"))), ACCURACY)
     assert 0 < first == found[0].constant < 1
+    for row in rows[2:]:  # a run has one round, and two clients
+        record = load_run(runs / row.case)
+        assert row.worst_decile == record.results["test_accuracy"][0].min()
+        reached = row.val >= row.target
+        spent = (row.gflop_to_target, row.bytes_to_target, row.virtual_seconds_to_target)
+        clock = float(record.results["virtual_clock"][0])
+        assert (spent == (row.model_gflop, row.bytes_per_client, clock)) == reached
 
     before = path.read_text()
     files.constants_beside(path).unlink()

@@ -23,6 +23,7 @@ from pydantic import StringConstraints
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.leaderboard.from_runs import rows_of
 from fedmpi.analysis.leaderboard.rows import (
     ENDED,
     REFERENCE,
@@ -33,7 +34,6 @@ from fedmpi.analysis.leaderboard.rows import (
     Number,
     Row,
     Whole,
-    rows_of,
 )
 from fedmpi.analysis.leaderboard.track import SEEDS, Track
 from fedmpi.errors import BadInput
