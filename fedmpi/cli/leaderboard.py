@@ -34,11 +34,11 @@ from fedmpi.registry.check import check_suite
 from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import Run, load_run
 
-TRACKS = ("graphs", "nodes")
+TRACKS = tracks.bundled()
 ROWS = Path("results/reference/leaderboard")
 """Folder of the committed rows, a file per track."""
 
-TrackName = Annotated[str, typer.Argument(help="graphs, nodes, or the suite of a track's tuning.")]
+TrackName = Annotated[str, typer.Argument(help=f"{', '.join(TRACKS)}, or the suite of a track's tuning.")]
 Rows = Annotated[
     Path | None, typer.Option(help="File of the rows; default results/reference/leaderboard/TRACK.csv.")
 ]

@@ -39,22 +39,22 @@ class Comparison:
     ----------
     mean : float
         NaN without a dataset.
+    datasets : int
     low, high : float
         95 % interval of the mean: percentile bootstrap, which draws datasets with all their seeds. NaN with
         fewer than `FEWEST_DATASETS`.
     better, equivalent, worse : float
         Posterior probabilities that differences are above, within and below the region of practical
         equivalence. NaN with fewer than `FEWEST_DATASETS`.
-    datasets : int
     """
 
     mean: float
-    low: float
-    high: float
-    better: float
-    equivalent: float
-    worse: float
     datasets: int
+    low: float = math.nan
+    high: float = math.nan
+    better: float = math.nan
+    equivalent: float = math.nan
+    worse: float = math.nan
 
     @property
     def decision(self) -> str:
@@ -74,7 +74,7 @@ def compare(differences: npt.ArrayLike) -> Comparison:
     given = np.asarray(differences, np.float64)
     mean = float(given.mean()) if len(given) else math.nan
     if len(given) < FEWEST_DATASETS:
-        return Comparison(mean, *[math.nan] * 5, len(given))
+        return Comparison(mean, len(given))
     try:
         from baycomp import SignedRankTest
     except ImportError as error:
@@ -92,6 +92,6 @@ def compare(differences: npt.ArrayLike) -> Comparison:
         method="percentile",
         random_state=np.random.default_rng(_SEED),
     )
-    interval = drawn.confidence_interval
+    low, high = map(float, drawn.confidence_interval)
     worse, equivalent, better = map(float, chances)
-    return Comparison(mean, float(interval.low), float(interval.high), better, equivalent, worse, len(given))
+    return Comparison(mean, len(given), low, high, better, equivalent, worse)

@@ -91,8 +91,9 @@ def _at(run: Run, part: str, place: int) -> float:
 def _worst_decile(run: Run, place: int) -> float:
     metric = run.headline
     own = run.results.get(f"{'' if metric.scope == 'client' else 'client_'}{metric.field()}")
-    by_client = own is not None and own.ndim > 1
-    return clients.lowest_decile(own[place], metric.sign) if by_client else math.nan
+    if own is None or own.ndim == 1:
+        return math.nan
+    return clients.lowest_decile(own[place], metric.sign)
 
 
 def _cpu_seconds(run: Run) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
