@@ -52,7 +52,7 @@ def test_the_first_screen_says_which_method_by_how_much_at_what_cost_and_how_sur
     assert said[0] == "All 8 federations are finished."
     assert said[1].startswith("Ditto has the largest mean lead over FedAvg: +3.")
     assert said[1].endswith(
-        "at 2.00 times FedAvg's time to target. It is judged better, with probability 1.00."
+        "at 2.00 times FedAvg's time to target. It is judged better, with probability above 0.99."
     )
     assert said[2] == (
         "Against FedAvg 2 of 4 methods are decided over the federations, with a probability of at least 0.95: "
@@ -119,12 +119,18 @@ def test_a_candidate_that_diverges_has_the_score_of_the_constant(found, rows):
 
 def test_the_picture_has_a_line_for_each_method_in_the_colour_of_its_decision(whole):
     written = pages([whole], "page.md")
-    assert list(written) == ["page.md", "images/leaderboard-demo-planted.svg"]
     picture = ElementTree.fromstring(written["images/leaderboard-demo-planted.svg"])
     texts = ["".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert [texts[texts.index(name) + 2] for name in ("Ditto", "FedProx")] == ["×2.00", "×1.00"]
     dots = [each.get("fill") for each in picture.iter("{http://www.w3.org/2000/svg}circle")][4:]
     assert dots == ["#0072B2", "#777777", "#009E73", "#777777"]
+
+
+def test_the_picture_of_budgets_names_the_best_self_train_and_fedavg(whole):
+    picture = ElementTree.fromstring(pages([whole], "page.md")["images/leaderboard-demo-planted-budget.svg"])
+    texts = ["".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert [text for text in texts if text.startswith("n = ")] == ["n = 1", "n = 2"]
+    assert {text.split()[0] for text in texts[-5:]} == {"Ditto", "FedPer", "FedProx", "FedAvg", "self-train"}
 
 
 def test_the_page_has_its_tables(whole):

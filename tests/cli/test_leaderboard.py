@@ -73,6 +73,12 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     fedmpi("leaderboard", "page", "--track", "demo.toml", "--document", "page.md", code=0)
     shown = (tmp_path / "page.md").read_text()
     assert "optimizer" not in shown and "### Scores: demo-graphs" in shown
+    assert "- **Demo graphs.** Its only federation is finished." in shown
+    costs = ("time", "FLOP", "bytes", "virtual time")
+    assert all(f"{what} to target, times FedAvg's |" in shown for what in costs)
+    worst = sum(row.worst_decile for row in rows[2:]) / 10
+    assert f"| {100 * worst:.2f} |" in shown
+    assert (tmp_path / "images/leaderboard-demo-graphs-budget.svg").exists()
     refused(fedmpi("leaderboard", "run", "demo.toml", "--set", "optimizer.lr=0.01"), "it chooses federations")
     done = fedmpi("leaderboard", "run", "demo.toml", "--set", "algorithm=half")
     refused(done, "no such method (valid: fedavg)")

@@ -34,6 +34,19 @@ def expected(found: Board, method: str) -> list[float]:
     return known + [math.nan] * (len(BUDGETS) - len(known))
 
 
+def curves(found: Board) -> tuple[list[int], dict[str, list[float]]]:
+    """Return the numbers of candidates, and the expected scores of ranked methods that are known for all.
+
+    The best with the most candidates comes first.
+    """
+    most = max((min(counts) for each in found.competitors if (counts := tried(found, each))), default=0)
+    shown = [count for count in BUDGETS if count <= most]
+    scores = {method: expected(found, method)[: len(shown)] for method in found.competitors}
+    whole = {method: each for method, each in scores.items() if shown and not np.isnan(each).any()}
+    order = sorted(whole, key=lambda method: -found.metric.sign * whole[method][-1])
+    return shown, {method: whole[method] for method in order}
+
+
 def _expected_on(found: Board, data: str, method: str, draws: Sequence[int]) -> list[float]:
     """Return the expected score on a federation; a diverged candidate scores what a constant does."""
     candidates = list(grouped(found.entry(data, method).tuning, lambda row: row.settings).values())

@@ -45,7 +45,7 @@ def progress(found: Board) -> str:
     """Return how many federations are finished, and which are not."""
     count = len(found.federations)
     if not found.open:
-        return f"All {count} federations are finished."
+        return f"All {count} federations are finished." if count > 1 else "Its only federation is finished."
     left = joined([*found.open])
     return f"{len(found.finished)} of {count} federations are finished. Open, and not judged: {left}."
 
@@ -63,13 +63,17 @@ def lead(found: Board) -> str:
     price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+.1f} points"
     sure = {
-        "better": f" It is judged better, with probability {best.better:.2f}.",
-        "equivalent": f" The two are practically equivalent, with probability {best.equivalent:.2f}.",
+        "better": f" It is judged better, with probability {_chance(best.better)}.",
+        "equivalent": f" The two are practically equivalent, with probability {_chance(best.equivalent)}.",
         OPEN: ""
         if math.isnan(best.better)
         else f" That it is better has probability {best.better:.2f}: open.",
     }
     return f"{said}{interval}{price}.{sure[best.decision]}"
+
+
+def _chance(probability: float) -> str:
+    return "above 0.99" if probability >= 0.995 else f"{probability:.2f}"
 
 
 def decided(found: Board) -> str:

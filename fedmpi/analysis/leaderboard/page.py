@@ -8,11 +8,12 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from fedmpi.analysis.leaderboard import findings, tables
-from fedmpi.analysis.leaderboard.board import Board
+from fedmpi.analysis import names
+from fedmpi.analysis.leaderboard import budget, findings, tables
+from fedmpi.analysis.leaderboard.board import ALONE, Board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
+from fedmpi.analysis.leaderboard.rows import REFERENCE
 from fedmpi.analysis.leaderboard.track import SEEDS
-from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.equivalence import FEWEST_DATASETS, ROPE, SURE
 from fedmpi.metrics.metric import Metric
 
@@ -21,6 +22,9 @@ EARLIER = "leaderboard-earlier.md"
 
 COLOURS = {"better": "#0072B2", "worse": "#D55E00", "equivalent": "#009E73", "open": "#777777"}
 """Of decisions."""
+
+_NAMED = 5
+"""So many of the best methods are named in the picture of expected scores."""
 
 
 def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
@@ -33,9 +37,11 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
         File name of the page.
     """
     own = [each.track.argument for each in boards if not each.track.bundled]
-    page = _rendered("page.md", boards=boards, own=own, earlier=EARLIER, fewest=FEWEST_DATASETS, sure=SURE)
-    shown = [each for each in boards if each.comparisons]
-    return {name: page, **{_place(each): _leads(each) for each in shown}}
+    budgets = {_place(each, "-budget"): picture for each in boards if (picture := _budget(each))}
+    limits = {"fewest": FEWEST_DATASETS, "sure": SURE}
+    page = _rendered("page.md", boards=boards, own=own, earlier=EARLIER, pictures=budgets, **limits)
+    leads = {_place(each): _leads(each) for each in boards if each.comparisons}
+    return {name: page, **leads, **budgets}
 
 
 def earlier_pages(boards: Sequence[Board]) -> dict[str, str]:
@@ -44,13 +50,24 @@ def earlier_pages(boards: Sequence[Board]) -> dict[str, str]:
     return {EARLIER: _rendered("earlier.md", boards=boards), **pictures}
 
 
-def _place(found: Board) -> str:
-    return f"images/leaderboard-{found.track.name}.svg"
+def _place(found: Board, what: str = "") -> str:
+    return f"images/leaderboard-{found.track.name}{what}.svg"
 
 
 def _leads(found: Board) -> str:
     spent = {method: cost(found, method).to_target[SECONDS] for method in found.comparisons}
     return _rendered("leads.svg", board=found, spent=spent, colours=COLOURS, rope=ROPE, sure=SURE)
+
+
+def _budget(found: Board) -> str:
+    """Return the picture of expected scores; nothing where there are no two numbers of candidates."""
+    counts, curves = budget.curves(found)
+    named = [each for place, each in enumerate(curves) if place < _NAMED or each in (REFERENCE, ALONE)]
+    if len(counts) < 2 or not named:
+        return ""
+    return _rendered(
+        "budget.svg", board=found, counts=counts, curves=curves, named=named, colours=names.COLOURS
+    )
 
 
 def _rendered(name: str, **values: Any) -> str:
@@ -66,7 +83,7 @@ def _rendered(name: str, **values: Any) -> str:
     environment.globals.update(
         tables=tables,
         findings=findings,
-        name_of=algorithm_name,
+        name_of=names.algorithm_name,
         constant_of=constant_of,
         seeds=len(SEEDS),
     )
