@@ -70,7 +70,7 @@ def page(
         boards.append(board(each, lines, [one for one in known if one.track == each.name]))
     earlier = [each for each in boards if each.track.earlier and not track]
     written = pages([each for each in boards if track or not each.track.earlier], document.name)
-    for path, text in (written | (earlier_pages(earlier) if earlier else {})).items():
+    for path, text in (written | (earlier_pages(earlier, document.name) if earlier else {})).items():
         write(document.parent / path, text)
         say(f"wrote {document.parent / path}")
     return 0

@@ -1,7 +1,7 @@
 """Two methods over several datasets: better, worse or practically equivalent, with an interval of the mean.
 
 Benavoli et al., "Time for a change: a tutorial for comparing multiple classifiers through Bayesian analysis",
-JMLR 18, 2017: the Bayesian signed-rank test of section 4.2, by the authors' library baycomp.
+JMLR 18, 2017: the Bayesian signed-rank test, by the authors' library baycomp.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a random search of n candidates is expected to give, from N that were tried.
 
-Dodge et al., "Show your work: improved reporting of experimental results", EMNLP 2019, equation 4: with the
-values in ascending order the best of n that are drawn with replacement is that of rank r with probability
+Dodge et al., "Show your work: improved reporting of experimental results", EMNLP 2019: with the values in
+ascending order the best of n that are drawn with replacement is that of rank r with probability
 (r / N)^n - ((r - 1) / N)^n. Here the validation score ranks and the test score is what is expected.
 """
 

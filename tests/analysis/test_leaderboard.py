@@ -397,7 +397,7 @@ def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_
 def test_earlier_tracks_show_beside_the_others_what_they_did_not_tune():
     found = track(locations.find("leaderboard/graphs"))
     assert found.earlier and found.unranked == ("centralised", "scaffold", "fednova", "q-fedavg")
-    text = earlier_pages([board(found, [])])["leaderboard-earlier.md"]
+    text = earlier_pages([board(found, [])], "leaderboard.md")["leaderboard-earlier.md"]
     assert "| *SCAFFOLD* |" in text and "[today's](leaderboard.md)" in text
 
 
@@ -434,7 +434,7 @@ def test_the_committed_pages_follow_from_the_committed_rows():
     earlier = [each for each in boards if each.track.earlier]
     assert [len(each.constants) for each in earlier] == [8, 6]
     today = pages([each for each in boards if not each.track.earlier], "leaderboard.md")
-    for path, text in (today | earlier_pages(earlier)).items():
+    for path, text in (today | earlier_pages(earlier, "leaderboard.md")).items():
         assert (ROOT / "docs" / path).read_text() == text, "run: fedmpi leaderboard page"
 
 

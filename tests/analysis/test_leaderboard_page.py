@@ -56,8 +56,8 @@ def test_the_first_screen_says_which_method_by_how_much_at_what_cost_and_how_sur
     )
     assert said[2] == (
         "Against FedAvg 2 of 4 methods are decided over the federations, with a probability of at least 0.95: "
-        "1 better (Ditto) and 1 practically equivalent (FedProx). 2 more differ from it on at least one "
-        "federation."
+        "1 better (Ditto) and 1 practically equivalent (FedProx). 2 more differ from it "
+        "significantly on at least one federation."
     )
     assert said[3].startswith("Ditto has the best average rank: 1.") and len(said) == 4
 

@@ -89,7 +89,7 @@ def decided(found: Board) -> str:
         said = f"With fewer than {FEWEST_DATASETS} federations no method is decided over all of them"
     elif parts:
         said += f", with a probability of at least {SURE}: {joined(parts)}"
-    alone = f" {len(own)} more differ from it on at least one federation." if own else ""
+    alone = f" {len(own)} more differ from it significantly on at least one federation." if own else ""
     rest = len(left) - len(own)
     return f"{said}.{alone}{f' {rest} of {total} are open.' if rest else ''}"
 

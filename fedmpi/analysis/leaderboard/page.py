@@ -17,7 +17,7 @@ from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.judging.equivalence import FEWEST_DATASETS, ROPE, SURE
 from fedmpi.metrics.metric import Metric
 
-EARLIER = "leaderboard-earlier.md"
+EARLIER_PAGE = "leaderboard-earlier.md"
 """File name of the page of the earlier tracks."""
 
 COLOURS = {"better": "#0072B2", "worse": "#D55E00", "equivalent": "#009E73", "open": "#777777"}
@@ -39,15 +39,15 @@ def pages(boards: Sequence[Board], name: str) -> dict[str, str]:
     own = [each.track.argument for each in boards if not each.track.bundled]
     budgets = {_place(each, "-budget"): picture for each in boards if (picture := _budget(each))}
     limits = {"fewest": FEWEST_DATASETS, "sure": SURE}
-    page = _rendered("page.md", boards=boards, own=own, earlier=EARLIER, pictures=budgets, **limits)
+    page = _rendered("page.md", boards=boards, own=own, earlier=EARLIER_PAGE, pictures=budgets, **limits)
     leads = {_place(each): _leads(each) for each in boards if each.comparisons}
     return {name: page, **leads, **budgets}
 
 
-def earlier_pages(boards: Sequence[Board]) -> dict[str, str]:
-    """Return the page of the earlier tracks and its pictures, likewise."""
+def earlier_pages(boards: Sequence[Board], today: str) -> dict[str, str]:
+    """Return the page of the earlier tracks and its pictures, likewise; `today` is the other page's name."""
     pictures = {_place(each): _rendered("ranks.svg", board=each) for each in boards if each.ranking}
-    return {EARLIER: _rendered("earlier.md", boards=boards), **pictures}
+    return {EARLIER_PAGE: _rendered("earlier.md", boards=boards, today=today), **pictures}
 
 
 def _place(found: Board, what: str = "") -> str:
