@@ -11,10 +11,10 @@ import pytest
 
 from fedmpi.analysis.leaderboard import row_files as files
 from fedmpi.analysis.leaderboard import tables
-from fedmpi.analysis.leaderboard.board import ALONE, CONSTANT, board
+from fedmpi.analysis.leaderboard.board import CONSTANT, board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
 from fedmpi.analysis.leaderboard.page import earlier_pages, pages
-from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row, chosen, differences
+from fedmpi.analysis.leaderboard.rows import ALONE, FINAL, TUNING, Constant, Row, chosen, differences
 from fedmpi.analysis.leaderboard.track import EARLIER, merged, stored, track, tuned_suite, tuned_text
 from fedmpi.cli.leaderboard import ROWS, TRACKS
 from fedmpi.config import locations
@@ -392,6 +392,11 @@ def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_
     assert f"`fedmpi leaderboard page --track {path}` writes this page" in text
     assert "Ranks need two federations and three methods" in text
     assert "| FedAvg | 50.00 | – |" in text and "average rank |" not in text.split("## How to read it")[0]
+
+
+def test_own_tracks_are_those_whose_suites_are_there_and_the_earlier_ones_come_last():
+    assert TRACKS[-2:] == EARLIER == ("graphs", "nodes")
+    assert set(TRACKS[:-2]) <= {"graph-classification", "node-classification", "molecules", "links"}
 
 
 def test_earlier_tracks_show_beside_the_others_what_they_did_not_tune():

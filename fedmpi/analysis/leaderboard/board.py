@@ -12,14 +12,13 @@ from itertools import product
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, metric_of
+from fedmpi.analysis.leaderboard.rows import ALONE, FINAL, REFERENCE, TUNING, Constant, Row, metric_of
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.judging.equivalence import Comparison, compare
 from fedmpi.judging.estimates import Estimate, corrected, estimate
 from fedmpi.judging.ranking import Ranking, ranking, ranks
 from fedmpi.metrics.metric import Metric
 
-ALONE = "self-train"
 CONSTANT = "constant"
 """In the place of a method: what a constant prediction scores."""
 

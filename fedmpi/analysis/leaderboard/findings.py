@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.leaderboard.board import ALONE, Board
+from fedmpi.analysis.leaderboard.board import Board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
-from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
 from fedmpi.analysis.names import algorithm_name, joined
 from fedmpi.judging.equivalence import FEWEST_DATASETS, OPEN, SURE
 from fedmpi.tables.texts import markdown_of

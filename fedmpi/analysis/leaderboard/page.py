@@ -10,9 +10,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from fedmpi.analysis import names
 from fedmpi.analysis.leaderboard import budget, findings, tables
-from fedmpi.analysis.leaderboard.board import ALONE, Board
+from fedmpi.analysis.leaderboard.board import Board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
-from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
 from fedmpi.analysis.leaderboard.track import SEEDS
 from fedmpi.judging.equivalence import FEWEST_DATASETS, ROPE, SURE
 from fedmpi.metrics.metric import Metric

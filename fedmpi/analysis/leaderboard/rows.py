@@ -21,6 +21,9 @@ TUNING, FINAL = "tuning", "final"
 REFERENCE = "fedavg"
 """Method whose validation score is the target that others are to reach."""
 
+ALONE = "self-train"
+"""Method that shows what training together is worth."""
+
 ENDED = ("complete", "diverged")
 """Statuses of a run that has a row."""
 

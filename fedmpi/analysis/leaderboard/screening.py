@@ -25,6 +25,7 @@ from fedmpi.analysis import scores
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.from_runs import rows_of
 from fedmpi.analysis.leaderboard.rows import (
+    ALONE,
     ENDED,
     REFERENCE,
     TUNING,
@@ -41,7 +42,7 @@ from fedmpi.judging.estimates import LEVEL
 from fedmpi.metrics.metric import METRICS
 from fedmpi.store.reader import Run
 
-ALONE, TOGETHER = "self-train", (REFERENCE, "centralised")
+TOGETHER = (REFERENCE, "centralised")
 REFERENCES = (ALONE, *TOGETHER)
 """Methods that a screening runs."""
 

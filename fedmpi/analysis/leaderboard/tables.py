@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from fedmpi.analysis.leaderboard.board import ALONE, CONSTANT, OPEN, Board
+from fedmpi.analysis.leaderboard.board import CONSTANT, OPEN, Board
 from fedmpi.analysis.leaderboard.budget import BUDGETS, expected, tried
 from fedmpi.analysis.leaderboard.costs import TO_TARGET, cost, mean
-from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.estimates import estimate
 from fedmpi.tables.table import Column, Table
