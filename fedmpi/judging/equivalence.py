@@ -22,7 +22,8 @@ SURE = 0.95
 """A statement of at least this probability is a decision."""
 
 FEWEST_DATASETS = 5
-"""With fewer there is no decision: three that lean one way, by chance in one case of four, would give it."""
+"""With fewer there is no interval and no decision. For normal leads the bootstrap's interval covers 75 % with
+three, 85 % with five and 91 % with twelve, in place of 95 %."""
 
 OPEN = "open"
 """Decision where none of the three statements is sure."""

@@ -42,7 +42,7 @@ def row(
     values |= dict.fromkeys(("target", "rounds_to_target", "cpu_seconds_to_target"), math.nan)
     values |= {"case": f"{data}-{method}-seed{seed}", "clients": 2, "numerics_version": 2, "val": test}
     values |= {"status": "diverged" if math.isnan(test) else "complete"} | other
-    return Row(track=track, data=data, method=method, stage=stage, seed=seed, test=test, **values)  # type: ignore[arg-type]
+    return Row(track=track, data=data, method=method, stage=stage, seed=seed, test=test, **values)
 
 
 def rows(found: Track, points: Mapping[str, float], noise: float = 0.3) -> list[Row]:

@@ -378,7 +378,7 @@ def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
     assert "| FedProx | " in text
     assert "**70.00** ± 0.75 ▲" in text
     assert "**Not complete.** Methods without all their runs, by federation: two 2." in text
-    assert "1 of 2 federations are finished. Open, and not judged: two." in text
+    assert "Finished: 1 of 2 federations. Open, and not judged: two." in text
     assert "no federation is finished yet" in page_of(board(demo, []))
 
 

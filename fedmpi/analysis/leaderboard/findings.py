@@ -47,7 +47,7 @@ def progress(found: Board) -> str:
     if not found.open:
         return f"All {count} federations are finished." if count > 1 else "Its only federation is finished."
     left = joined([*found.open])
-    return f"{len(found.finished)} of {count} federations are finished. Open, and not judged: {left}."
+    return f"Finished: {len(found.finished)} of {count} federations. Open, and not judged: {left}."
 
 
 def lead(found: Board) -> str:
@@ -89,9 +89,10 @@ def decided(found: Board) -> str:
         said = f"With fewer than {FEWEST_DATASETS} federations no method is decided over all of them"
     elif parts:
         said += f", with a probability of at least {SURE}: {joined(parts)}"
-    alone = f" {len(own)} more differ from it significantly on at least one federation." if own else ""
+    others = f"{len(own)}{' more' if parts else ''} differ{'s' if len(own) == 1 else ''}"
+    alone = f" {others} significantly from FedAvg on at least one federation." if own else ""
     rest = len(left) - len(own)
-    return f"{said}.{alone}{f' {rest} of {total} are open.' if rest else ''}"
+    return f"{said}.{alone}{f' Open: {rest} of {total}.' if rest else ''}"
 
 
 def not_learned(found: Board) -> str:
