@@ -123,7 +123,16 @@ def test_records_are_read_without_torch_and_mpi(fedmpi, tiny_suite, tmp_path):
 
 
 def test_a_run_without_an_extra_imports_none():
-    extras = ("cryptography", "dp_accounting", "rdkit", "pymetis", "pyarrow", "pandas", "matplotlib")
+    extras = (
+        "cryptography",
+        "dp_accounting",
+        "rdkit",
+        "pymetis",
+        "pyarrow",
+        "pandas",
+        "matplotlib",
+        "baycomp",
+    )
     code = f"import sys\nfor name in {extras!r}: sys.modules[name] = None\nimport fedmpi.runs.run, fedmpi.cli.run"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,8 @@ from fedmpi import NUMERICS_VERSION
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import rows as board_rows
 from fedmpi.analysis.leaderboard import track as tracks
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, rows_of
+from fedmpi.analysis.leaderboard.from_runs import rows_of
+from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Settings, Track
 from fedmpi.case.folders import holds_run
 from fedmpi.cli.options import Anew, Budget, Data, Plugin, SweepOptions
@@ -33,16 +34,11 @@ from fedmpi.registry.check import check_suite
 from fedmpi.store.lock import in_turn
 from fedmpi.store.reader import Run, load_run
 
-TRACKS = ("graphs", "nodes", "graph-classification", "node-classification")
+TRACKS = tracks.bundled()
 ROWS = Path("results/reference/leaderboard")
 """Folder of the committed rows, a file per track."""
 
-TrackName = Annotated[
-    str,
-    typer.Argument(
-        help="graph-classification, node-classification, graphs, nodes, or the suite of a track's tuning."
-    ),
-]
+TrackName = Annotated[str, typer.Argument(help=f"{', '.join(TRACKS)}, or the suite of a track's tuning.")]
 Rows = Annotated[
     Path | None, typer.Option(help="File of the rows; default results/reference/leaderboard/TRACK.csv.")
 ]

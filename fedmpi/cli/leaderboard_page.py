@@ -11,7 +11,7 @@ import typer
 from fedmpi.analysis.leaderboard import row_files
 from fedmpi.analysis.leaderboard import track as tracks
 from fedmpi.analysis.leaderboard.board import board
-from fedmpi.analysis.leaderboard.page import pages
+from fedmpi.analysis.leaderboard.page import earlier_pages, pages
 from fedmpi.cli.leaderboard import ROWS, TRACKS, suite_of
 from fedmpi.cli.terminal import say, write
 from fedmpi.errors import BadInput
@@ -24,14 +24,15 @@ def page(
     track: list[str] | None = None,
     document: Path = _PAGE,
 ) -> int:
-    """Write the page of tracks from stored rows: ranks, scores, costs and settings.
+    """Write the pages of tracks from stored rows: findings, leads, ranks, costs and scores.
 
     Parameters
     ----------
     rows
         Files of rows; default results/reference/leaderboard/TRACK.csv of each track.
     track
-        Track to show, as run takes it; may be repeated; default graphs and nodes.
+        Track to show, as run takes it; may be repeated; default all of fedmpi's own, graphs and nodes on a
+        page of earlier tracks beside the document.
     document
         The page; its pictures go into images beside it.
 
@@ -48,7 +49,7 @@ def page(
             f"--track: two tracks of the name {max(names, key=names.count)}; a page has one of them"
         )
     if track and document == _PAGE:
-        raise BadInput(f"--document: {_PAGE} is for {' and '.join(TRACKS)}; name another page")
+        raise BadInput(f"--document: {_PAGE} is for fedmpi's own tracks; name another page")
     stored = [ROWS / f"{name}.csv" for name in names]
     listed = row_files.read(*(rows or (path for path in stored if path.exists() or track)))
     if not listed:
@@ -67,7 +68,9 @@ def page(
     for each in found:
         lines = [row for row in listed if row.track == each.name]
         boards.append(board(each, lines, [one for one in known if one.track == each.name]))
-    for path, text in pages(boards, document.name).items():
+    earlier = [each for each in boards if each.track.earlier and not track]
+    written = pages([each for each in boards if track or not each.track.earlier], document.name)
+    for path, text in (written | (earlier_pages(earlier, document.name) if earlier else {})).items():
         write(document.parent / path, text)
         say(f"wrote {document.parent / path}")
     return 0

@@ -11,10 +11,11 @@ import pytest
 
 from fedmpi.analysis.leaderboard import row_files as files
 from fedmpi.analysis.leaderboard import tables
-from fedmpi.analysis.leaderboard.board import Standing, board, cost
-from fedmpi.analysis.leaderboard.page import pages
-from fedmpi.analysis.leaderboard.rows import FINAL, TUNING, Constant, Row, chosen, differences
-from fedmpi.analysis.leaderboard.track import merged, stored, track, tuned_suite, tuned_text
+from fedmpi.analysis.leaderboard.board import CONSTANT, board
+from fedmpi.analysis.leaderboard.costs import SECONDS, cost
+from fedmpi.analysis.leaderboard.page import earlier_pages, pages
+from fedmpi.analysis.leaderboard.rows import ALONE, FINAL, TUNING, Constant, Row, chosen, differences
+from fedmpi.analysis.leaderboard.track import EARLIER, merged, stored, track, tuned_suite, tuned_text
 from fedmpi.cli.leaderboard import ROWS, TRACKS
 from fedmpi.config import locations
 from fedmpi.config.suite import read
@@ -108,8 +109,8 @@ def test_what_is_no_track_is_refused(tmp_path, text, words):
         track_of(tmp_path, text)
 
 
-def test_the_bundled_tracks_tune_all_methods_alike():
-    for name in TRACKS:
+def test_the_earlier_tracks_tune_all_methods_alike():
+    for name in EARLIER:
         found = track(locations.find(f"leaderboard/{name}"))
         assert {len(cases) for cases in found.candidates.values()} == {4}
         for cases in found.candidates.values():
@@ -197,7 +198,8 @@ def test_a_method_that_diverges_has_no_score_and_missing_runs_are_open(demo):
     rows += [row(*lost, case=f"two-fedprox-{each}") for each in "ab"]
     found = board(demo, rows)
     states = {pair: entry.state for pair, entry in found.entries.items()}
-    assert states["one", "fedprox"] == states["two", "fedprox"] == states["two", "self-train"] == "none"
+    assert states["one", "fedprox"] == states["two", "fedprox"] == "diverged"
+    assert states["two", "self-train"] == "none"
     assert states["one", "fedavg"] == states["two", "fedavg"] == states["one", "self-train"] == "open"
     assert found.open == {"one": 2, "two": 1}
     assert found.ranking is None
@@ -208,55 +210,8 @@ def test_leads_are_paired_by_seed(demo):
     rows += runs("one", "self-train", mean=0.5, spread=-0.2)
     found = board(demo, rows)
     # FedProx: 0.00 or 0.02 more, mean 0.01 of standard error 0.0033; self-train: 0.4 more or less, mean 0.
-    assert found.leads("one") == {"fedprox": "better", "self-train": "undecided"}
+    assert found.verdicts("one") == {"fedprox": "better", "self-train": "undecided"}
     assert found.tally("fedprox", "fedavg") == (1, 0)
-
-
-FEW_RATES = """
-name = "demo/rates"
-[case]
-dataset = "synthetic"
-partition = "per-dataset"
-[matrix]
-data = [{ label = "one", rounds = 2 }, { label = "two", rounds = 3 }]
-algorithm = ["fedavg", { label = "scaffold", algorithm = "scaffold", optimizer = { name = "sgd" } }, "self-train"]
-rate = [
-    { label = "low", optimizer = { lr = 0.01 } },
-    { label = "high", optimizer = { lr = 0.1 } },
-]
-"""
-
-
-def test_methods_of_two_rates_of_plain_gradient_descent_are_not_called_worse(tmp_path):
-    found = track_of(tmp_path, FEW_RATES, "rates")
-    rows = [
-        each
-        for data in ("one", "two")
-        for method, mean in (("fedavg", 0.7), ("scaffold", 0.5), ("self-train", 0.6))
-        for each in runs(data, method, mean=mean, spread=0.01 if method == "fedavg" else 0.02)
-    ]
-    judged = board(found, rows)
-    assert judged.track.few_rates == {"scaffold": (0.01, 0.1)}
-    assert judged.leads("one") == {"scaffold": "too few rates", "self-train": "worse"}
-    assert judged.tally("scaffold", "fedavg") == (0, 0) and "scaffold" not in judged.behind
-    text = page_of(judged)
-    first = text.split("\n\n")[1]
-    assert "**Methods marked † are not called worse than others.**" in first
-    assert "(demo-rates: SCAFFOLD 0.01 and 0.1)" in first
-    assert "their ranks are an artefact of the grid" in first
-    assert "| SCAFFOLD† |" in text and "| SCAFFOLD |" not in text
-    third = FEW_RATES.removesuffix("]\n") + '    { label = "third", optimizer = { lr = 1.0 } },\n]\n'
-    assert track_of(tmp_path, third).few_rates == {}
-    plain = FEW_RATES.replace('optimizer = { name = "sgd" }', 'optimizer = "sgd"')
-    assert track_of(tmp_path, plain).few_rates == {"scaffold": (0.01, 0.1)}
-
-
-def test_no_method_is_better_than_a_reference_of_two_rates(tmp_path):
-    text = FEW_RATES.replace('["fedavg", ', "[").replace('"scaffold"', '"fedavg"')
-    rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "self-train", mean=0.7, spread=0.02)
-    judged = board(track_of(tmp_path, text), rows)
-    assert judged.leads("one") == {"self-train": "too few rates"}
-    assert "better" not in tables.ranks(judged).splitlines()[-1]
 
 
 def constants_of(data, mean):
@@ -280,20 +235,15 @@ def test_methods_are_held_against_a_constant_prediction(wide):
             rows += runs(data, method, mean=mean, spread=spread)
     known = [*constants_of("one", 0.6), *constants_of("two", 0.4), *constants_of("three", 0.55)]
     found = board(wide, rows, known)
-    counts = {"one": (2, 1, 3), "two": (3, 0, 3), "three": (1, 2, 3)}
-    assert found.standings == {data: Standing(*each) for data, each in counts.items()}
-    there = found.learned
-    assert (there.federations, list(found.not_learned)) == (("one", "two"), ["three"])
-    without_two = board(wide, rows, [each for each in known if each.data != "two"])
-    assert without_two.learned.federations == ("one",)
-    assert [there.mean_rank(name) for name in methods] == [2.0, 2.0, 2.0]
-    assert [there.tally(name, "fedavg") for name in methods] == [(0, 0), (1, 1), (1, 1)]
+    assert [found.tally(name, CONSTANT) for name in methods] == [(2, 1)] * 3
+    assert found.not_learned == ["three"]
+    unknown = board(wide, rows, [each for each in known if each.data != "two"])
+    assert [unknown.tally(name, CONSTANT) for name in methods] == [(1, 1)] * 3
     text = page_of(found)
-    said = "graphs.** On one and two methods learn more than a constant prediction. Better than FedAvg "
-    assert f"{said}on at least one of them: self-train and FedProx; worse: self-train and FedProx." in text
-    assert "The best average ranks there: self-train (2.0), FedAvg (2.0) and FedProx (2.0). Behind" in text
-    assert "at most one method is significantly better than a constant prediction" in text
-    assert "three (1 better, 2 worse of 3)." in text
+    assert (
+        "On 1 of 3 federations at most one method is significantly better than a constant prediction: three."
+        in text
+    )
     assert "| *constant prediction* | 60.00 ± 0.00 | 40.00 ± 0.00 | 55.00 ± 0.00 |" in text
     assert "| better / worse than that | 2 / 1 of 3 | 3 / 0 of 3 | 1 / 2 of 3 |" in text
 
@@ -301,13 +251,21 @@ def test_methods_are_held_against_a_constant_prediction(wide):
 def test_where_constants_or_runs_are_missing_nothing_is_said(demo):
     rows = runs("one", "fedavg", mean=0.5, spread=0.01) + runs("one", "fedprox", mean=0.5, spread=0.01)
     unfinished = board(demo, rows, constants_of("one", 0.6))
-    assert unfinished.standings == unfinished.not_learned == {}
+    assert unfinished.verdicts("one", CONSTANT) == {} and unfinished.not_learned == []
     rows += runs("one", "self-train", mean=0.5, spread=0.01)
-    assert board(demo, rows, constants_of("one", 0.6)[:9]).standings == {}
+    assert board(demo, rows, constants_of("one", 0.6)[:9]).verdicts("one", CONSTANT) == {}
     whole = board(demo, rows, constants_of("one", 0.6))
-    assert whole.standings == {"one": Standing(0, 3, 3)}
-    assert math.isnan(whole.learned.mean_rank("fedavg"))
-    assert "where learned" not in tables.ranks(board(demo, rows))
+    assert set(whole.verdicts("one", CONSTANT).values()) == {"worse"}
+    assert "against the constant" not in tables.ranks(board(demo, rows))
+
+
+def test_a_run_that_diverges_counts_as_the_constant_in_leads_and_not_in_verdicts(demo):
+    rows = runs("one", "fedavg", mean=0.5) + runs("one", "self-train", mean=0.5)
+    rows += [*runs("one", "fedprox", mean=0.7)[:9], row("one", "fedprox", 10, math.nan, status="diverged")]
+    found = board(demo, rows, constants_of("one", 0.4))
+    assert found.leads("fedprox") == [pytest.approx(9 / 10 * 20 - 1 / 10 * 10)]
+    assert "fedprox" not in found.verdicts("one") and found.finished == ["one"]
+    assert board(demo, rows).leads("fedprox") == []
 
 
 def test_constants_survive_their_file_and_a_damaged_one_is_refused(tmp_path):
@@ -324,19 +282,24 @@ def test_constants_survive_their_file_and_a_damaged_one_is_refused(tmp_path):
 
 
 def test_costs_are_in_those_of_fedavg(demo):
-    rows = runs("one", "fedavg", mean=0.5, rounds_to_target=2.0, cpu_seconds_to_target=4.0)
+    reached = {"rounds_to_target": 2.0, "cpu_seconds_to_target": 4.0, "bytes_to_target": 8.0}
+    rows = runs("one", "self-train", mean=0.5) + runs("one", "fedavg", mean=0.5, **reached)
     rows += runs("one", "fedprox", mean=0.5, model_gflop=3000.0, bytes_per_client=5000.0)
-    for place, seconds in ((10, 2.0), (11, 6.0)):
-        rows[place] = replace(rows[place], rounds_to_target=1.0, cpu_seconds_to_target=seconds)
+    for place, seconds in ((20, 2.0), (21, 6.0)):
+        spent = {"rounds_to_target": 1.0, "cpu_seconds_to_target": seconds, "bytes_to_target": 4.0}
+        rows[place] = replace(rows[place], **spent)
     rows = [replace(each, target=0.5) for each in rows]
     found = cost(board(demo, rows), "fedprox")
-    assert (found.kilobytes, found.flops, found.reached, found.seconds) == (5.0, pytest.approx(3.0), 0.2, 1.0)
+    assert (found.kilobytes, found.flops, found.reached) == (5.0, pytest.approx(3.0), 0.2)
+    assert found.to_target[SECONDS] == 1.0 and found.to_target["bytes_to_target"] == 0.5
+    assert math.isnan(found.to_target["virtual_seconds_to_target"])
 
     measured = {"rounds_to_target": 1.0, "cpu_seconds_to_target": 0.0, "target": 0.5}
     rows = runs("one", "fedavg", mean=0.5, model_gflop=0.0, **measured) + runs("one", "fedprox", mean=0.5)
+    rows += runs("one", "self-train", mean=0.5)
     fedavg, fedprox, other = (cost(board(demo, rows), name) for name in ("fedavg", "fedprox", "other"))
     assert fedavg.reached == 1.0
-    lacking = (fedavg.flops, fedavg.seconds, fedprox.flops, fedprox.reached, other.kilobytes)
+    lacking = (fedavg.flops, fedavg.to_target[SECONDS], fedprox.flops, fedprox.reached, other.kilobytes)
     assert all(math.isnan(each) for each in lacking)  # without a measurement or a target
 
 
@@ -353,6 +316,23 @@ def test_rows_survive_their_file_and_differences_are_named(tmp_path):
         f"final one-fedavg-seed1: results_digest {'a' * 64} -> {'b' * 64}",
         "final one-fedavg-seed2: not computed",
     ]
+
+
+def test_columns_that_an_earlier_file_lacks_are_empty_and_not_compared(tmp_path):
+    whole = [row("one", "fedavg", 1, 0.5, worst_decile=0.25, gflop_to_target=2.0)]
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "track,data,method,stage,case,seed,status,settings,metric,best_round,val,test,clients,bytes_per_client,"
+        "model_gflop,cpu_seconds,target,rounds_to_target,cpu_seconds_to_target,commit,numerics_version,"
+        "config_digest,results_digest\n"
+        "graphs,one,fedavg,final,one-fedavg-seed1,1,complete,,accuracy,1,0.5,0.5,2,1000.0,1000.0,1000.0,,,,,2,"
+        f"{'0' * 64},{'0' * 64}\n"
+    )
+    earlier = files.read(path)
+    assert math.isnan(earlier[0].worst_decile) and math.isnan(earlier[0].gflop_to_target)
+    assert differences(earlier, whole) == differences(whole, earlier) == []
+    other = [replace(whole[0], worst_decile=0.5)]
+    assert differences(whole, other) == ["final one-fedavg-seed1: worst_decile 0.25 -> 0.5"]
 
 
 @pytest.mark.parametrize(
@@ -392,35 +372,43 @@ def test_rows_that_are_there_twice_or_of_another_track_are_refused(tmp_path):
 
 
 def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
-    settings = "algorithm.mu=1.0 optimizer.lr=0.01"
-    rows = runs("one", "fedavg", mean=0.5)
-    rows += runs("one", "fedprox", mean=0.7, spread=0.01, settings=settings)
+    rows = runs("one", "fedavg", mean=0.5) + runs("one", "self-train", mean=0.4)
+    rows += runs("one", "fedprox", mean=0.7, spread=0.01)
     text = page_of(board(demo, rows))
     assert "| FedProx | " in text
     assert "**70.00** ± 0.75 ▲" in text
-    assert "mu 1.0, lr 0.01" in text
-    assert "**Not complete.** Methods without all their runs, by federation: one 1, two 2." in text
-    assert page_of(board(demo, [])).count("Nothing is ranked yet.") == 1
+    assert "**Not complete.** Methods without all their runs, by federation: two 2." in text
+    assert "Finished: 1 of 2 federations. Open, and not judged: two." in text
+    assert "no federation is finished yet" in page_of(board(demo, []))
 
 
 def test_a_page_of_own_tracks_names_their_files_and_says_why_one_federation_has_no_ranks(tmp_path):
     lines = SUITE.replace("demo/graphs", "mine").splitlines()
     found = track_of(tmp_path, "\n".join(line for line in lines if '"two"' not in line), "mine")
     path = tmp_path / "mine.toml"
-    text = page_of(board(found, []))
-    assert f"`fedmpi leaderboard page --track {path}` writes this page" in text
-    assert f"`fedmpi leaderboard run {path}` continues" in text
     rows = [each for method in found.methods for each in runs("one", method, mean=0.5)]
+    assert f"`fedmpi leaderboard run {path}` continues" in page_of(board(found, rows[:-1]))
     text = page_of(board(found, rows))
+    assert f"`fedmpi leaderboard page --track {path}` writes this page" in text
     assert "Ranks need two federations and three methods" in text
-    assert "| FedAvg | – | 50.00 | – |" in text
-    few = replace(board(found, rows), methods=("fedavg", "fedprox"))
-    assert "| FedProx | – | 50.00 | 0 better, 0 worse | – |" in page_of(few)
+    assert "| FedAvg | 50.00 | – |" in text and "average rank |" not in text.split("## How to read it")[0]
+
+
+def test_own_tracks_are_those_whose_suites_are_there_and_the_earlier_ones_come_last():
+    assert TRACKS[-2:] == EARLIER == ("graphs", "nodes")
+    assert set(TRACKS[:-2]) <= {"graph-classification", "node-classification", "molecules", "links"}
+
+
+def test_earlier_tracks_show_beside_the_others_what_they_did_not_tune():
+    found = track(locations.find("leaderboard/graphs"))
+    assert found.earlier and found.unranked == ("centralised", "scaffold", "fednova", "q-fedavg")
+    text = earlier_pages([board(found, [])], "leaderboard.md")["leaderboard-earlier.md"]
+    assert "| *SCAFFOLD* |" in text and "[today's](leaderboard.md)" in text
 
 
 def test_a_track_may_lack_fedavg_but_has_one_known_metric(demo):
     found = board(demo, runs("one", "fedprox", mean=0.5))
-    assert (found.tally("fedprox", "other"), found.entry("one", "other").rows) == ((0, 0), ())
+    assert (found.tally("fedprox", ALONE), found.entry("one", "other").rows) == ((0, 0), ())
     with pytest.raises(BadInput, match="rows of the metric accuracy, other: a track has one"):
         board(demo, [*runs("one", "fedavg", mean=0.5), *runs("one", "fedprox", mean=0.5, metric="other")])
 
@@ -442,13 +430,16 @@ def test_labels_may_have_characters_that_names_of_cases_have_not(tmp_path):
     assert "| t\\|o |" in page_of(board(found, runs("t|o", "fedavg", mean=0.5)))
 
 
-def test_the_committed_page_follows_from_the_committed_rows():
-    places = [ROOT / ROWS / f"{name}.csv" for name in TRACKS]
+def test_the_committed_pages_follow_from_the_committed_rows():
     found = [track(locations.find(f"leaderboard/{name}")) for name in TRACKS]
+    places = [ROOT / ROWS / f"{each.name}.csv" for each in found]
+    rows = [files.read(path) if path.exists() else [] for path in places]
     known = [files.read_constants(files.constants_beside(path)) for path in places]
-    assert [len(listed) for listed in known] == [len(each.federations) * 10 for each in found]
-    boards = list(map(board, found, map(files.read, places), known))
-    for path, text in pages(boards, "leaderboard.md").items():
+    boards = list(map(board, found, rows, known))
+    earlier = [each for each in boards if each.track.earlier]
+    assert [len(each.constants) for each in earlier] == [8, 6]
+    today = pages([each for each in boards if not each.track.earlier], "leaderboard.md")
+    for path, text in (today | earlier_pages(earlier, "leaderboard.md")).items():
         assert (ROOT / "docs" / path).read_text() == text, "run: fedmpi leaderboard page"
 
 

@@ -18,6 +18,7 @@ name = "demo/graphs"
 dataset = { name = "synthetic", synthetic = { domains = 2, graphs = 20, nodes = [8, 9] } }
 model = { hidden = 16, layers = 1 }
 rounds = 1
+devices = "equal"
 seed = 0
 [matrix]
 data = [{ label = "one", partition = { name = "per-dataset", seed = 0 } }]
@@ -29,7 +30,7 @@ algorithm = [{ label = "fedavg", algorithm = "fedavg" }]
 @pytest.mark.long
 def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     (tmp_path / "demo.toml").write_text(SUITE)
-    refused(fedmpi("leaderboard", "page"), "no rows in results/reference/leaderboard/graphs.csv")
+    refused(fedmpi("leaderboard", "page"), "results/reference/leaderboard/graphs.csv")
     done = fedmpi("leaderboard", "run", "demo.toml", code=0)
     path = tmp_path / "results/reference/leaderboard/demo-graphs.csv"
     rows = files.read(path)
@@ -44,6 +45,13 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     runs = tmp_path / "results/runs/demo/graphs-tuned"
     first = scores.constant(load_run(next(runs.glob("*seed1"))), ACCURACY)
     assert 0 < first == found[0].constant < 1
+    for row in rows[2:]:  # a run has one round, and two clients
+        record = load_run(runs / row.case)
+        assert row.worst_decile == record.results["test_accuracy"][0].min()
+        reached = row.val >= row.target
+        spent = (row.gflop_to_target, row.bytes_to_target, row.virtual_seconds_to_target)
+        clock = float(record.results["virtual_clock"][0])
+        assert (spent == (row.model_gflop, row.bytes_per_client, clock)) == reached
 
     before = path.read_text()
     files.constants_beside(path).unlink()
@@ -65,6 +73,12 @@ def test_a_track_is_tuned_run_and_computed_again(fedmpi, tmp_path):
     fedmpi("leaderboard", "page", "--track", "demo.toml", "--document", "page.md", code=0)
     shown = (tmp_path / "page.md").read_text()
     assert "optimizer" not in shown and "### Scores: demo-graphs" in shown
+    assert "- **Demo graphs.** Its only federation is finished." in shown
+    costs = ("time", "FLOP", "bytes", "virtual time")
+    assert all(f"{what} to target, times FedAvg's |" in shown for what in costs)
+    worst = sum(row.worst_decile for row in rows[2:]) / 10
+    assert f"| {100 * worst:.2f} |" in shown
+    assert (tmp_path / "images/leaderboard-demo-graphs-budget.svg").exists()
     refused(fedmpi("leaderboard", "run", "demo.toml", "--set", "optimizer.lr=0.01"), "it chooses federations")
     done = fedmpi("leaderboard", "run", "demo.toml", "--set", "algorithm=half")
     refused(done, "no such method (valid: fedavg)")

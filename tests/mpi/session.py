@@ -28,7 +28,7 @@ import torch  # noqa: E402
 from fedmpi.comm import launch  # noqa: E402
 
 launch.set_defaults(1)
-sys.path.append(str(Path(__file__).parent.parent.parent))  # this file may run as a script
+sys.path.insert(0, str(Path(__file__).parent.parent.parent))  # as a script: before baycomp's own "tests"
 
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
 from fedmpi.cli.options import Data  # noqa: E402

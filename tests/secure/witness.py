@@ -6,7 +6,7 @@ import pickle
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent.parent))  # this file runs as a script
+sys.path.insert(0, str(Path(__file__).parent.parent.parent))  # a script: before baycomp's own "tests"
 
 from fedmpi.comm import launch
 

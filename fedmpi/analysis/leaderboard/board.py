@@ -1,4 +1,4 @@
-"""A track's board: what each method scores on each federation, its ranks, its leads and its costs."""
+"""A track's board: what each method scores on each federation, its ranks, and its leads over references."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from itertools import product
 import numpy as np
 
 from fedmpi.analysis.cells import grouped
-from fedmpi.analysis.leaderboard.rows import FINAL, REFERENCE, TUNING, Constant, Row, metric_of
+from fedmpi.analysis.leaderboard.rows import ALONE, FINAL, REFERENCE, TUNING, Constant, Row, metric_of
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
+from fedmpi.judging.equivalence import Comparison, compare
 from fedmpi.judging.estimates import Estimate, corrected, estimate
 from fedmpi.judging.ranking import Ranking, ranking, ranks
 from fedmpi.metrics.metric import Metric
 
-UNRANKED = ("centralised",)
-"""Methods that are shown beside the others: what is not federated is a reference."""
+CONSTANT = "constant"
+"""In the place of a method: what a constant prediction scores."""
 
-TOO_FEW_RATES = "too few rates"
-"""What is said of a method in place of "worse" where it had too few rates."""
-
-OPEN, NONE = "open", "none"
-"""States of a pair without a score: runs are missing; it cannot run there, or has diverged."""
+OPEN, DIVERGED, NONE = "open", "diverged", "none"
+"""States of a pair without a score: runs are missing; a run has diverged; it cannot run there."""
 
 _MOST = 1
 """So many methods may be better than a constant prediction where methods are said not to learn more."""
@@ -38,27 +36,21 @@ class Entry:
     Attributes
     ----------
     state : str
-        `OPEN`, `NONE`, or "" where it has a score.
+        `OPEN`, `DIVERGED`, `NONE`, or "" where it has a score.
     rows : tuple of Row
         Of its complete runs, by seed.
+    tuning : tuple of Row
+        Of its candidates.
     """
 
     state: str
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...] = ()
+    tuning: tuple[Row, ...] = ()
 
     @property
     def score(self) -> Estimate:
         """Mean over seeds of the test score in the round of best validation, in the metric's own scale."""
         return estimate([row.test for row in self.rows])
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How many ranked methods are significantly better than a constant prediction, and worse, of how many."""
-
-    better: int
-    worse: int
-    count: int
 
 
 @dataclass(frozen=True)
@@ -90,19 +82,23 @@ class Board:
         return any(entry.rows for entry in self.entries.values())
 
     @cached_property
-    def ranked(self) -> list[str]:
+    def finished(self) -> list[str]:
         """Federations on which every ranked method has a score or cannot have one."""
         pairs = product(self.federations, self._competing)
         unfinished = {data for data, method in pairs if self.entries[data, method].state == OPEN}
         return [data for data in self.federations if data not in unfinished]
 
+    def part(self, federations: Iterable[str]) -> Board:
+        """Return the board of some federations."""
+        return replace(self, federations=tuple(federations))
+
     @cached_property
     def ranks(self) -> dict[str, list[float]]:
-        """Of each ranked method by federation, in the order of `ranked`; 1 is the best.
+        """Of each ranked method by finished federation; 1 is the best.
 
         Scores that are printed alike share their ranks; methods without a score share the last ones.
         """
-        table = [ranks([self._printed(data, method) for method in self._competing]) for data in self.ranked]
+        table = [ranks([self._printed(data, method) for method in self._competing]) for data in self.finished]
         return {method: [float(row[place]) for row in table] for place, method in enumerate(self._competing)}
 
     def _printed(self, data: str, method: str) -> float:
@@ -113,30 +109,24 @@ class Board:
     def ranking(self) -> Ranking | None:
         """What the ranks say, of the methods in their order; None with fewer than two federations."""
         table = np.array(list(self.ranks.values())).T
-        return ranking(table) if len(self.ranked) > 1 and len(self._competing) > 2 else None
+        return ranking(table) if len(self.finished) > 1 and len(self._competing) > 2 else None
 
     @property
     def _competing(self) -> list[str]:
-        return [method for method in self.methods if method not in UNRANKED]
+        return [method for method in self.methods if method not in self.track.unranked]
 
-    @property
+    @cached_property
     def competitors(self) -> list[str]:
         """Methods that are ranked, the best first; in the suite's order while nothing is ranked."""
         return sorted(self._competing, key=self.average) if self.ranking else self._competing
 
     @property
-    def alike(self) -> list[str]:
-        """Methods that are not told apart from the best, which is the first; none while nothing is ranked."""
+    def behind(self) -> list[str]:
+        """Methods that are told apart from the best, which is the first; none while nothing is ranked."""
         if self.ranking is None:
             return []
         best, difference = self.average(self.competitors[0]), self.ranking.critical_difference
-        return [method for method in self.competitors if self.average(method) - best < difference]
-
-    @property
-    def behind(self) -> list[str]:
-        """Methods that are told apart from the best, but for those with too few rates."""
-        kept = (*self.alike, *self.track.few_rates)
-        return [method for method in self.competitors if method not in kept] if self.ranking else []
+        return [method for method in self.competitors if self.average(method) - best >= difference]
 
     @property
     def open(self) -> dict[str, int]:
@@ -146,71 +136,77 @@ class Board:
 
     def entry(self, data: str, method: str) -> Entry:
         """Return how a method stands on a federation; one that is not there cannot run."""
-        return self.entries.get((data, method), Entry(NONE, ()))
-
-    def mean_rank(self, method: str) -> float:
-        """Return a method's mean rank, be it over one federation; NaN where it has none."""
-        ranks = self.ranks.get(method)
-        return float(np.mean(ranks)) if ranks else math.nan
+        return self.entries.get((data, method), Entry(NONE))
 
     def average(self, method: str) -> float:
         """Return a method's average rank; NaN while nothing is ranked."""
-        return self.mean_rank(method) if self.ranking else math.nan
+        return float(np.mean(self.ranks.get(method, math.nan))) if self.ranking else math.nan
 
-    def leads(self, data: str, reference: str = REFERENCE) -> dict[str, str]:
-        """Return whether each ranked method is better or worse than another on a federation, or undecided.
+    def by_seed(self, data: str, method: str) -> Mapping[int, float]:
+        """Return test scores by seed, of a method or `CONSTANT`; nothing where it has no score.
+
+        A run that has diverged scores what a constant prediction does, where that is known.
+        """
+        known = self.constants.get(data, {})
+        if method == CONSTANT:
+            return known if set(SEEDS) <= known.keys() else {}
+        entry = self.entry(data, method)
+        own = {row.seed: row.test for row in entry.rows}
+        return {"": own, DIVERGED: {**known, **own} if known else {}}.get(entry.state, {})
+
+    def _differences(self, data: str, method: str, reference: str) -> list[float]:
+        own, base = self.by_seed(data, method), self.by_seed(data, reference)
+        return [score - base[seed] for seed, score in own.items() if seed in base]
+
+    def verdicts(self, data: str, reference: str = REFERENCE) -> dict[str, str]:
+        """Return whether each ranked method is better or worse than a reference on a finished federation.
 
         Differences are paired by seed, and so by partition; p-values are adjusted for all methods (Holm).
         """
-        if reference in self.track.few_rates:  # better than it would say that it is worse
-            return dict.fromkeys((each for each in self.competitors if each != reference), TOO_FEW_RATES)
-        other = self.entry(data, reference)
-        base = {} if other.state else {row.seed: row.test for row in other.rows}
-        return self._verdicts(data, base, but=reference)
+        return self._verdicts.get((data, reference), {})
 
-    def _verdicts(self, data: str, base: Mapping[int, float], but: str = "") -> dict[str, str]:
-        """Return what each ranked method is against scores by seed, but for one method."""
+    @cached_property
+    def _verdicts(self) -> dict[tuple[str, str], dict[str, str]]:
+        pairs = product(self.finished, (REFERENCE, ALONE, CONSTANT))
+        return {(data, reference): self._judged(data, reference) for data, reference in pairs}
+
+    def _judged(self, data: str, reference: str) -> dict[str, str]:
         differences = {
-            method: estimate([row.test - base[row.seed] for row in entry.rows if row.seed in base])
-            for method in self.competitors
-            if method != but and base and not (entry := self.entries[data, method]).state
+            method: estimate(found)
+            for method in self._competing
+            if method != reference and not self.entries[data, method].state
+            if (found := self._differences(data, method, reference))
         }
-        found = {}
-        for method, p_value in zip(differences, corrected(list(differences.values())), strict=True):
-            verdict = differences[method].verdict(self.metric.higher, p_value)
-            unjudged = verdict == "worse" and method in self.track.few_rates
-            found[method] = TOO_FEW_RATES if unjudged else verdict
-        return found
+        p_values = corrected(list(differences.values()))
+        return {
+            method: each.verdict(self.metric.higher, p_value)
+            for (method, each), p_value in zip(differences.items(), p_values, strict=True)
+        }
 
     def tally(self, method: str, reference: str) -> tuple[int, int]:
-        """Return on how many federations a method is better, and on how many worse, than another."""
-        verdicts = [self.leads(data, reference).get(method) for data in self.federations]
+        """Return on how many federations a method is better, and on how many worse, than a reference."""
+        verdicts = [self.verdicts(data, reference).get(method) for data in self.finished]
         return verdicts.count("better"), verdicts.count("worse")
 
-    @cached_property
-    def standings(self) -> dict[str, Standing]:
-        """How the methods stand on the federations of which all runs and constants are known.
-
-        Differences are paired by seed; p-values are adjusted for all methods (Holm).
-        """
-        found = {}
-        for data in self.ranked:
-            base = self.constants.get(data, {})
-            if set(SEEDS) <= base.keys():
-                said = list(self._verdicts(data, base).values())
-                found[data] = Standing(said.count("better"), said.count("worse"), len(said))
-        return found
-
     @property
-    def not_learned(self) -> dict[str, Standing]:
-        """The federations on which at most one method is better than a constant prediction."""
-        return {data: each for data, each in self.standings.items() if each.better <= _MOST}
+    def not_learned(self) -> list[str]:
+        """Finished federations on which at most one method is better than a constant prediction."""
+        against = {data: list(self.verdicts(data, CONSTANT).values()) for data in self.finished}
+        return [data for data, each in against.items() if each and each.count("better") <= _MOST]
+
+    def leads(self, method: str) -> list[float]:
+        """Return the mean leads over FedAvg on finished federations, in points; without those of no score."""
+        if not self.metric.bounded:
+            return []
+        found = [self._differences(data, method, REFERENCE) for data in self.finished]
+        return [100 * self.metric.sign * float(np.mean(each)) for each in found if each]
 
     @cached_property
-    def learned(self) -> Board:
-        """The federations on which more are; those whose constants are not known are in neither."""
-        names = tuple(data for data, each in self.standings.items() if each.better > _MOST)
-        return replace(self, federations=names)
+    def comparisons(self) -> dict[str, Comparison]:
+        """Ranked methods against FedAvg over the finished federations, the largest mean lead first."""
+        leads = {method: self.leads(method) for method in self._competing if method != REFERENCE}
+        found = {method: compare(each) for method, each in leads.items() if each}
+        return dict(sorted(found.items(), key=lambda item: -item[1].mean))
 
 
 def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ()) -> Board:
@@ -245,65 +241,13 @@ def board(found: Track, rows: Sequence[Row], constants: Iterable[Constant] = ())
 def _entry(found: Track, pair: Pair, rows: Sequence[Row]) -> Entry:
     """Return how a pair stands."""
     final = sorted((row for row in rows if row.stage == FINAL), key=lambda row: row.seed)
-    tuning = [row for row in rows if row.stage == TUNING]
+    tuning = tuple(row for row in rows if row.stage == TUNING)
     scored = tuple(row for row in final if row.scored)
-    cannot = pair not in found.candidates and pair[1] in found.methods
     candidates = len(found.candidates.get(pair, ()))
-    lost = len(tuning) == candidates > 0 and all(row.status == "diverged" for row in tuning)
-    if cannot or lost or any(not row.scored for row in final):
-        return Entry(NONE, scored)
-    return Entry("" if {row.seed for row in scored} >= set(SEEDS) else OPEN, scored)
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What a method costs, over all federations on which it has a score.
-
-    Attributes
-    ----------
-    kilobytes : float
-        Per client and round, up and down: mean over federations.
-    flops : float
-        Of a run, in FedAvg's on the same federation: geometric mean.
-    reached : float
-        Share of the runs that reach FedAvg's mean validation score.
-    seconds : float
-        CPU seconds until then, in FedAvg's mean on the same federation: median over the runs that do.
-    """
-
-    kilobytes: float
-    flops: float
-    reached: float
-    seconds: float
-
-
-def cost(found: Board, method: str) -> Costs:
-    """Return what a method costs."""
-    bytes_, flops, reached, seconds = [], [], [], []
-    for data in found.federations:
-        rows, base = found.entry(data, method).rows, found.entry(data, REFERENCE).rows
-        if not rows or not base:
-            continue
-        bytes_.append(mean(row.bytes_per_client for row in rows))
-        flops.append(_ratio(mean(row.model_gflop for row in rows), mean(row.model_gflop for row in base)))
-        reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
-        usual = mean(row.cpu_seconds_to_target for row in base)
-        seconds += [_ratio(row.cpu_seconds_to_target, usual) for row in rows]
-    known = [each for each in seconds if not math.isnan(each)]
-    return Costs(
-        mean(bytes_) / 1e3,
-        math.exp(mean(math.log(each) for each in flops if each)),
-        mean(reached),
-        float(np.median(known)) if known else math.nan,
-    )
-
-
-def _ratio(value: float, base: float) -> float:
-    """Return how many times a value is another; NaN where that is 0: less than what was measured."""
-    return value / base if base else math.nan
-
-
-def mean(values: Iterable[float]) -> float:
-    """Return the mean without NaN; NaN where nothing is left."""
-    known = [each for each in values if not math.isnan(each)]
-    return float(np.mean(known)) if known else math.nan
+    if pair not in found.candidates and pair[1] in found.methods:
+        return Entry(NONE, scored, tuning)
+    if len(tuning) == candidates > 0 and all(row.status == "diverged" for row in tuning):
+        return Entry(DIVERGED, scored, tuning)
+    if not {row.seed for row in final} >= set(SEEDS):
+        return Entry(OPEN, scored, tuning)
+    return Entry("" if len(scored) == len(final) else DIVERGED, scored, tuning)

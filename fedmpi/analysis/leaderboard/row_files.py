@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,7 +39,8 @@ def read(*paths: Path) -> list[Row]:
     Raises
     ------
     BadInput
-        One cannot be read, has other columns, a cell that cannot be, or a row that is there twice.
+        One cannot be read, has other columns (those with a default may be missing), a cell that cannot be,
+        or a row that is there twice.
     """
     listed = [row for path in paths for row in _read(Row, path, "rows")]
     there = set()
@@ -74,10 +75,11 @@ def read_trials(path: Path) -> list[Trial]:
 
 
 def _read(kind: type[Line], path: Path, what: str) -> list[Line]:
-    names, checked = tuple(each.name for each in fields(kind)), TypeAdapter(kind)
+    checked = TypeAdapter(kind)
 
     def check(columns: tuple[str, ...]) -> None:
-        if columns != names:
+        wanted = [each for each in fields(kind) if each.name in columns or each.default is MISSING]
+        if columns != tuple(each.name for each in wanted):
             raise BadInput(f"{path}: no {what} of a leaderboard: its columns differ")
 
     found: list[Line] = []

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
 import numpy as np
 from pydantic import BeforeValidator, Field, StringConstraints, WrapValidator
 
-from fedmpi.analysis import costs, scores
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.track import Pair, Settings, Track, tuned_text
-from fedmpi.analysis.winners import best_round
 from fedmpi.config.suite import CaseSettings
 from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY, METRICS, Metric
-from fedmpi.metrics.targets import first_round
-from fedmpi.store.identical import results_digest
-from fedmpi.store.reader import Run
 
 TUNING, FINAL = "tuning", "final"
 REFERENCE = "fedavg"
 """Method whose validation score is the target that others are to reach."""
+
+ALONE = "self-train"
+"""Method that shows what training together is worth."""
 
 ENDED = ("complete", "diverged")
 """Statuses of a run that has a row."""
@@ -67,6 +65,9 @@ class Row:
         Of all clients together, from 1: that of the best validation score; 0 without one.
     val, test : float
         The headline in that round, mean over clients; NaN for a run that has diverged.
+    worst_decile : float
+        Mean of the test scores in that round over the worst tenth of the clients, at least one; NaN where
+        clients have no scores of their own.
     clients : int
     bytes_per_client : float
         Up and down, mean over participants and rounds.
@@ -76,8 +77,13 @@ class Row:
         Mean validation score of FedAvg's runs on the federation; NaN where there are none.
     rounds_to_target, cpu_seconds_to_target : float
         Until the validation score is as good; NaN where it never is.
+    gflop_to_target, bytes_to_target, virtual_seconds_to_target : float
+        Until then: of training, all clients; up and down, mean over clients; of the clients' devices, NaN
+        where there is no model of them.
     commit, numerics_version, config_digest, results_digest
         Provenance: two runs that computed the same have the same digest of results.
+
+    A column with a default may be missing in a file: one that was written before there was such a column.
     """
 
     track: Label
@@ -92,6 +98,7 @@ class Row:
     best_round: Whole
     val: Number
     test: Number
+    worst_decile: Number = field(default=math.nan, kw_only=True)
     clients: Whole
     bytes_per_client: Amount
     model_gflop: Amount
@@ -99,6 +106,9 @@ class Row:
     target: Number
     rounds_to_target: Count
     cpu_seconds_to_target: Amount
+    gflop_to_target: Amount = field(default=math.nan, kw_only=True)
+    bytes_to_target: Amount = field(default=math.nan, kw_only=True)
+    virtual_seconds_to_target: Amount = field(default=math.nan, kw_only=True)
     commit: str
     numerics_version: Whole
     config_digest: Digest
@@ -136,102 +146,11 @@ class Constant:
 
 
 _COMPARED = (
-    *("status", "settings", "metric", "best_round", "val", "test", "clients", "bytes_per_client"),
-    *("model_gflop", "numerics_version", "config_digest", "results_digest"),
+    *("status", "settings", "metric", "best_round", "val", "test", "worst_decile", "clients"),
+    *("bytes_per_client", "model_gflop", "numerics_version", "config_digest", "results_digest"),
 )
-"""Columns that a second run must have alike: all but times, the commit, and what hangs on other rows."""
-
-
-def rows_of(found: Track, runs: Iterable[Run], stage: str, earlier: Sequence[Row] = ()) -> list[Row]:
-    """Return the rows of the runs of a stage that are complete or have diverged, in the order of the runs.
-
-    Parameters
-    ----------
-    found : Track
-    runs : iterable of Run
-    stage : str
-    earlier : sequence of Row
-        Of FedAvg, for the target, where it is not among the runs.
-    """
-    ended, pairs = [run for run in runs if run.status in ENDED], _pairs(found, stage)
-    listed = [_row(found, run, stage, pairs) for run in ended]
-    targets = _targets([row for row in earlier if row.stage == stage]) | _targets(listed)
-    both = zip(listed, ended, strict=True)
-    return [_with_target(row, run, targets.get(row.data, math.nan)) for row, run in both]
-
-
-def _row(found: Track, run: Run, stage: str, pairs: Mapping[str, Pair]) -> Row:
-    name = str(run.config["name"])
-    if name not in pairs:
-        raise BadInput(
-            f"{run.folder}: no case of {found.suite.path}; it was changed: run it into another --out"
-        )
-    pair = pairs[name]
-    place, cost = best_round(run), costs.by_round(run)
-    whole = run.status == "complete" and place >= 0
-    taken = int(run.results["participated"].sum())
-    origin = run.attempts[-1].provenance if run.attempts else {}
-    return Row(
-        track=found.name,
-        data=pair[0],
-        method=pair[1],
-        stage=stage,
-        case=name,
-        seed=int(run.config["seed"]),
-        status=run.status,
-        settings=tuned_text(run.config, found.candidates[pair]),
-        metric=run.headline.name,
-        best_round=place + 1,
-        val=_at(run, "val", place) if whole else math.nan,
-        test=_at(run, "test", place) if whole else math.nan,
-        clients=len(run.clients),
-        bytes_per_client=float(cost.client_bytes.sum()) / taken if taken else math.nan,
-        model_gflop=float(cost.model_flops.sum()) / 1e9,
-        cpu_seconds=round(float(_cpu_seconds(run).sum()), 3),
-        target=math.nan,
-        rounds_to_target=math.nan,
-        cpu_seconds_to_target=math.nan,
-        commit=str(origin.get("source", {}).get("commit", "")),
-        numerics_version=run.numerics_version,
-        config_digest=run.config_digest,
-        results_digest=results_digest(run),
-    )
-
-
-def _pairs(found: Track, stage: str) -> dict[str, Pair]:
-    """Return federation and method by the name of a stage's case."""
-    if stage == TUNING:
-        return {case.name: pair for pair, cases in found.candidates.items() for case in cases}
-    return found.final_cases
-
-
-def _at(run: Run, part: str, place: int) -> float:
-    return float(scores.curve(run.results, run.headline, part)[place])
-
-
-def _cpu_seconds(run: Run) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the CPU seconds of all ranks by round [R]."""
-    found = np.zeros(run.rounds_completed)
-    for attempt, kept in run.kept_rounds():
-        found[kept + attempt.first_round] = attempt.measurements["cpu_seconds"][kept].sum(axis=1)
-    return found
-
-
-def _targets(listed: Iterable[Row]) -> dict[str, float]:
-    """Return FedAvg's mean validation score by federation."""
-    known = grouped((row for row in listed if row.method == REFERENCE and row.scored), lambda row: row.data)
-    return {data: float(np.mean([row.val for row in each])) for data, each in known.items()}
-
-
-def _with_target(row: Row, run: Run, target: float) -> Row:
-    if not row.scored or math.isnan(target):
-        return row
-    curve = scores.curve(run.results, run.headline, "val")
-    reached = first_round(curve, target, run.headline.higher)
-    if reached is None:
-        return replace(row, target=target)
-    seconds = round(float(_cpu_seconds(run)[: reached + 1].sum()), 3)
-    return replace(row, target=target, rounds_to_target=reached + 1, cpu_seconds_to_target=seconds)
+"""Columns that a second run must have alike: all but times, the commit, and what hangs on other rows. What
+one of two rows lacks is not compared: the digest of results has it, too."""
 
 
 def metric_of(listed: Sequence[Row]) -> Metric:
@@ -293,8 +212,9 @@ def differences(first: Iterable[Row], second: Iterable[Row]) -> list[str]:
         if other is None:
             lines.append(f"{row.stage} {row.case}: not computed")
             continue
-        changed = [name for name in _COMPARED if str(getattr(row, name)) != str(getattr(other, name))]
+        pairs = {name: (str(getattr(row, name)), str(getattr(other, name))) for name in _COMPARED}
+        changed = {name: pair for name, pair in pairs.items() if len({*pair}) > 1 and "nan" not in pair}
         if changed:
-            listed = (f"{name} {getattr(row, name)} -> {getattr(other, name)}" for name in changed)
+            listed = (f"{name} {' -> '.join(pair)}" for name, pair in changed.items())
             lines.append(f"{row.stage} {row.case}: {', '.join(listed)}")
     return lines

@@ -23,7 +23,9 @@ from pydantic import StringConstraints
 
 from fedmpi.analysis import scores
 from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.leaderboard.from_runs import rows_of
 from fedmpi.analysis.leaderboard.rows import (
+    ALONE,
     ENDED,
     REFERENCE,
     TUNING,
@@ -33,7 +35,6 @@ from fedmpi.analysis.leaderboard.rows import (
     Number,
     Row,
     Whole,
-    rows_of,
 )
 from fedmpi.analysis.leaderboard.track import SEEDS, Track
 from fedmpi.errors import BadInput
@@ -41,7 +42,7 @@ from fedmpi.judging.estimates import LEVEL
 from fedmpi.metrics.metric import METRICS
 from fedmpi.store.reader import Run
 
-ALONE, TOGETHER = "self-train", (REFERENCE, "centralised")
+TOGETHER = (REFERENCE, "centralised")
 REFERENCES = (ALONE, *TOGETHER)
 """Methods that a screening runs."""
 

@@ -1,68 +1,113 @@
-"""The tables of a track, in Markdown: ranks with costs, scores, settings."""
+"""The tables of a track, in Markdown: judgements, ranks with costs, budgets, scores, settings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from fedmpi.analysis.leaderboard.board import OPEN, UNRANKED, Board, cost, mean
-from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.leaderboard.board import CONSTANT, OPEN, Board
+from fedmpi.analysis.leaderboard.budget import BUDGETS, expected, tried
+from fedmpi.analysis.leaderboard.costs import TO_TARGET, cost, mean
+from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.estimates import estimate
 from fedmpi.tables.table import Column, Table
 from fedmpi.tables.texts import markdown, markdown_of
 
-ALONE = "self-train"
 _NONE = "–"
 _MARKS = {"better": " ▲", "worse": " ▼"}
-_WHERE_LEARNED = ("rank where learned", "where learned")
-"""Columns that only tracks have where methods do not learn on every federation."""
+
+
+def judged(found: Board) -> str:
+    """Return a line per method: its lead over FedAvg, and how sure it is; the largest lead first."""
+    lines = [
+        [
+            algorithm_name(method),
+            f"{each.mean:+.2f}",
+            _NONE if math.isnan(each.low) else f"{each.low:+.2f} to {each.high:+.2f}",
+            *(_number(chance, ".2f") for chance in (each.better, each.equivalent, each.worse)),
+            each.decision,
+            each.datasets,
+        ]
+        for method, each in found.comparisons.items()
+    ]
+    headings = ("", "lead over FedAvg, points", "95 % interval", "P(better)", "P(equivalent)", "P(worse)")
+    return markdown_of((*headings, "decision", "federations"), lines)
 
 
 def ranks(found: Board) -> str:
-    """Return a line per method: average rank, mean score, leads and costs."""
-    there, methods = found.learned, _methods(found)
+    """Return a line per method: average rank, mean scores, wins and costs; without columns of no value."""
+    methods = _methods(found)
     spent = {method: cost(found, method) for method in methods}
+    percent = " %" if found.metric.percent else ""
     columns: list[Column[str]] = [
-        Column("", lambda method: _name(found, method)),
         Column("average rank", lambda method: _number(found.average(method), ".1f")),
-        Column("rank where learned", lambda method: _number(there.mean_rank(method), ".1f")),
-        Column(
-            f"mean score{' %' if found.metric.percent else ''}", lambda method: _mean_score(found, method)
-        ),
-        Column("against FedAvg", lambda method: _tally(found, method, REFERENCE)),
-        Column("where learned", lambda method: _tally(there, method, REFERENCE)),
-        Column("against self-train", lambda method: _tally(found, method, ALONE)),
+        Column(f"mean score{percent}", partial(_mean_score, found, "test")),
+        Column(f"worst decile{percent}", partial(_mean_score, found, "worst_decile")),
+        Column("against FedAvg", partial(_tally, found, REFERENCE)),
+        Column("against self-train", partial(_tally, found, ALONE)),
+        Column("against the constant", partial(_tally, found, CONSTANT)),
         Column("kB per client and round", lambda method: _number(spent[method].kilobytes, ",.0f")),
         Column("FLOP, times FedAvg's", lambda method: _number(spent[method].flops, ".2f")),
         Column("reach the target", lambda method: _number(spent[method].reached, ".0%")),
-        Column("time to target, times FedAvg's", lambda method: _number(spent[method].seconds, ".2f")),
+        *(
+            Column(
+                f"{what} to target, times FedAvg's",
+                lambda method, name=name: _number(spent[method].to_target[name], ".2f"),  # type: ignore[misc]
+            )
+            for name, what in TO_TARGET.items()
+        ),
     ]
-    shown = [each for each in columns if found.not_learned or each.heading not in _WHERE_LEARNED]
-    return markdown(Table(shown, methods))
+    shown = [each for each in columns if any(each.value(method) != _NONE for method in methods)]
+    return markdown(Table([Column("", partial(_name, found)), *shown], methods))
 
 
-def _mean_score(found: Board, method: str) -> str:
-    entries = [found.entries[data, method] for data in found.federations]
+def _mean_score(found: Board, column: str, method: str) -> str:
+    entries = [found.entries[data, method] for data in found.finished]
     if any(each.state for each in entries):
         return _NONE
-    return found.metric.shown(mean(each.score.mean for each in entries))
+    score = mean(mean(getattr(row, column) for row in each.rows) for each in entries)
+    return _shown(found, score)
 
 
-def _tally(found: Board, method: str, reference: str) -> str:
-    unjudged = (method, *UNRANKED, *found.track.few_rates)
-    if reference in unjudged or method in UNRANKED or reference not in found.methods:
+def _tally(found: Board, reference: str, method: str) -> str:
+    if not any(method in found.verdicts(data, reference) for data in found.finished):
         return _NONE
     better, worse = found.tally(method, reference)
-    return f"{better} better" + ("" if method in found.track.few_rates else f", {worse} worse")
+    return f"{better} better, {worse} worse"
+
+
+def budgets(found: Board) -> str:
+    """Return a line per method: its candidates, and its expected score by the number that are drawn."""
+    counts = {method: tried(found, method) for method in found.competitors}
+    most = max((max(each) for each in counts.values() if each), default=0)
+    shown = [count for count in BUDGETS if count <= most]
+    lines = [
+        [
+            algorithm_name(method),
+            _range(counts[method]),
+            *map(partial(_shown, found), expected(found, method)),
+        ]
+        for method in found.competitors
+    ]
+    return markdown_of(
+        ("", "candidates", *(f"n = {count}" for count in shown)), [line[: 2 + len(shown)] for line in lines]
+    )
+
+
+def _range(counts: Sequence[int]) -> str:
+    return "–".join(dict.fromkeys(map(str, (min(counts), max(counts))))) if counts else _NONE
+
+
+def _shown(found: Board, score: float) -> str:
+    return _NONE if math.isnan(score) else found.metric.shown(score)
 
 
 def scores(found: Board) -> str:
     """Return a line per method: its score on each federation, with its interval."""
-    verdicts = {data: found.leads(data) for data in found.federations}
     best = {data: _best(found, data) for data in found.federations}
-    lines = _by_method(found, lambda data, each: _score(found, data, each, verdicts[data], best[data]))
+    lines = _by_method(found, lambda data, each: _score(found, data, each, found.verdicts(data), best[data]))
     return markdown_of(("", *found.federations), [*lines, *_constants(found)])
 
 
@@ -80,10 +125,11 @@ def _constants(found: Board) -> list[list[str]]:
         return []
     scored, counts = ["*constant prediction*"], ["better / worse than that"]
     for data in found.federations:
-        each, place = estimate(list(found.constants.get(data, {}).values())), found.standings.get(data)
+        each = estimate(list(found.constants.get(data, {}).values()))
+        said = list(found.verdicts(data, CONSTANT).values())
         shown = " ± ".join(map(found.metric.shown, (each.mean, each.half)))
         scored.append(_NONE if math.isnan(each.mean) else shown)
-        counts.append(_NONE if place is None else f"{place.better} / {place.worse} of {place.count}")
+        counts.append(f"{said.count('better')} / {said.count('worse')} of {len(said)}" if said else _NONE)
     return [scored, counts]
 
 
@@ -99,7 +145,7 @@ def _score(found: Board, data: str, method: str, verdicts: Mapping[str, str], be
     if entry.state:
         return "open" if entry.state == OPEN else _NONE
     shown = found.metric.shown(entry.score.mean)
-    bold = f"**{shown}**" if shown == best and method not in UNRANKED else shown
+    bold = f"**{shown}**" if shown == best and method not in found.track.unranked else shown
     return f"{bold} ± {found.metric.shown(entry.score.half)}{_MARKS.get(verdicts.get(method, ''), '')}"
 
 
@@ -115,16 +161,12 @@ def _setting(found: Board, data: str, method: str) -> str:
 
 
 def _methods(found: Board) -> list[str]:
-    return [*found.competitors, *(method for method in found.methods if method in UNRANKED)]
+    return [*found.competitors, *(method for method in found.methods if method in found.track.unranked)]
 
 
 def _name(found: Board, method: str) -> str:
-    return f"*{algorithm_name(method)}*" if method in UNRANKED else marked(found, method)
-
-
-def marked(found: Board, method: str) -> str:
-    """Return a method's name, with a mark where it had too few rates."""
-    return algorithm_name(method) + ("†" if method in found.track.few_rates else "")
+    name = algorithm_name(method)
+    return f"*{name}*" if method in found.track.unranked else name
 
 
 def _number(value: float, form: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from fedmpi.analysis.cells import without
 from fedmpi.analysis.options import flat
 from fedmpi.analysis.winners import seed_axis, suite_text
-from fedmpi.case.optimizers import SgdOptions
+from fedmpi.config import locations
 from fedmpi.config.documents import load_toml
 from fedmpi.config.names import case_name
 from fedmpi.config.suite import CaseSettings, Suite, read
@@ -22,9 +21,6 @@ from fedmpi.errors import BadInput
 
 SEEDS = tuple(range(1, 11))
 """Of the winners. A seed also draws the partition and the split; tuning has none of them."""
-
-FEW = 2
-"""So many rates of plain gradient descent are no tuning."""
 
 AXES = ("data", "algorithm")
 """Of a track's suite: the federation, and the method."""
@@ -37,6 +33,13 @@ OF_SEEDS = ("seed", "partition.seed")
 
 BUNDLED = "leaderboard"
 """Folder of fedmpi's own tracks, and the first part of their names."""
+
+TODAY = ("graph-classification", "node-classification", "molecules", "links")
+EARLIER = ("graphs", "nodes")
+"""Names of fedmpi's own tracks; the earlier ones, of four candidates each, have a page of their own."""
+
+_UNTUNED = ("scaffold", "fednova", "q-fedavg")
+"""Methods that had two rates of plain gradient descent in the earlier tracks."""
 
 Settings = dict[str, Any]
 Pair = tuple[str, str]
@@ -73,16 +76,20 @@ class Track:
         """How commands name it: by its name, or by the file of its suite."""
         return self.name if self.bundled else str(self.suite.path)
 
-    @cached_property
-    def few_rates(self) -> dict[str, tuple[float, ...]]:
-        """The rates of methods that have at most `FEW` of plain gradient descent on a federation."""
-        few: dict[str, set[float]] = {}
-        for (_, method), cases in self.candidates.items():
-            given = [_plain_rate(case.settings.get("optimizer")) for case in cases]
-            rates = {rate for rate in given if rate is not None}
-            if 0 < len(rates) <= FEW:
-                few.setdefault(method, set()).update(rates)
-        return {method: tuple(sorted(found)) for method, found in few.items()}
+    @property
+    def earlier(self) -> bool:
+        """Whether it is one of the earlier tracks."""
+        return self.bundled and self.name in EARLIER
+
+    @property
+    def unranked(self) -> tuple[str, ...]:
+        """Methods shown beside the others: what is not federated, and what an earlier track did not tune."""
+        return ("centralised", *(_UNTUNED if self.earlier else ()))
+
+    @property
+    def partitions(self) -> dict[str, str]:
+        """Each federation's label on the axis `HOW`; "" without that axis."""
+        return {data: cases[0].labels.get(HOW, "") for (data, _), cases in self.candidates.items()}
 
     @property
     def tuned_file(self) -> Path:
@@ -114,6 +121,12 @@ class Track:
     def methods(self) -> list[str]:
         """Labels of the methods in the suite's order."""
         return list(dict.fromkeys(method for _, method in self.candidates))
+
+
+def bundled() -> tuple[str, ...]:
+    """Return the names of fedmpi's own tracks whose suites are there, today's first."""
+    there = locations.bundled()
+    return tuple(name for name in (*TODAY, *EARLIER) if f"{BUNDLED}/{name}" in there)
 
 
 def track(path: Path, overrides: Sequence[str] = ()) -> Track:
@@ -214,12 +227,3 @@ def tuned_text(settings: Mapping[str, Any], candidates: Sequence[CaseSettings]) 
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else toml_text(value)
-
-
-def _plain_rate(optimizer: Any) -> float | None:
-    """Return the rate of plain gradient descent; None for other optimizers."""
-    given = {"name": optimizer} if isinstance(optimizer, str) else optimizer
-    if not isinstance(given, dict) or given.get("name") != SgdOptions().name:
-        return None
-    rate = given.get("lr", SgdOptions().lr)
-    return float(rate) if isinstance(rate, int | float) else None

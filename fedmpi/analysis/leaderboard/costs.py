@@ -1,0 +1,82 @@
+"""What a method of a track costs, in FedAvg's costs on the same federation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedmpi.analysis.leaderboard.board import Board
+from fedmpi.analysis.leaderboard.rows import REFERENCE
+
+SECONDS = "cpu_seconds_to_target"
+TO_TARGET = {
+    SECONDS: "time",
+    "gflop_to_target": "FLOP",
+    "bytes_to_target": "bytes",
+    "virtual_seconds_to_target": "virtual time",
+}
+"""Columns of rows with costs to the target, and what they are called."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a method costs, over all finished federations on which it has a score.
+
+    Attributes
+    ----------
+    kilobytes : float
+        Per client and round, up and down: mean over federations.
+    flops : float
+        Of a run, in FedAvg's on the same federation: geometric mean.
+    reached : float
+        Share of the runs that reach FedAvg's mean validation score.
+    to_target : mapping
+        Of each of `TO_TARGET` what it took until then, in FedAvg's mean on the same federation: median over
+        the runs that reach it.
+    """
+
+    kilobytes: float
+    flops: float
+    reached: float
+    to_target: Mapping[str, float]
+
+
+def cost(found: Board, method: str) -> Costs:
+    """Return what a method costs."""
+    bytes_, flops, reached = [], [], []
+    spent: dict[str, list[float]] = {name: [] for name in TO_TARGET}
+    for data in found.finished:
+        rows, base = found.entry(data, method).rows, found.entry(data, REFERENCE).rows
+        if not rows or not base:
+            continue
+        bytes_.append(mean(row.bytes_per_client for row in rows))
+        flops.append(_ratio(mean(row.model_gflop for row in rows), mean(row.model_gflop for row in base)))
+        reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
+        for name, ratios in spent.items():
+            usual = mean(getattr(row, name) for row in base)
+            ratios += [_ratio(getattr(row, name), usual) for row in rows]
+    return Costs(
+        mean(bytes_) / 1e3,
+        math.exp(mean(math.log(each) for each in flops if each)),
+        mean(reached),
+        {name: _median(ratios) for name, ratios in spent.items()},
+    )
+
+
+def _ratio(value: float, base: float) -> float:
+    """Return how many times a value is another; NaN where that is 0: less than what was measured."""
+    return value / base if base else math.nan
+
+
+def _median(values: Iterable[float]) -> float:
+    known = [each for each in values if not math.isnan(each)]
+    return float(np.median(known)) if known else math.nan
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean without NaN; NaN where nothing is left."""
+    known = [each for each in values if not math.isnan(each)]
+    return float(np.mean(known)) if known else math.nan

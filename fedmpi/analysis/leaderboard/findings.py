@@ -1,0 +1,160 @@
+"""What the rows of a track say, in sentences: which method, for which federations, at what cost, how sure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from fedmpi.analysis.cells import grouped
+from fedmpi.analysis.leaderboard.board import Board
+from fedmpi.analysis.leaderboard.costs import SECONDS, cost
+from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
+from fedmpi.analysis.names import algorithm_name, joined
+from fedmpi.judging.equivalence import FEWEST_DATASETS, OPEN, SURE
+from fedmpi.tables.texts import markdown_of
+
+_ALONE = {
+    "better": "where self-train is better than FedAvg",
+    "worse": "where self-train is worse than FedAvg",
+}
+_WORDS = {"equivalent": "practically equivalent"}
+_KINDS = (
+    *("track", "federations", "count", "largest mean lead over FedAvg, points", "next"),
+    *("better / worse on", "time to target, times FedAvg's"),
+)
+_SHOWN = 3
+"""So many methods of a group are named."""
+
+
+def title(found: Board) -> str:
+    """Return what sentences call a track."""
+    return found.track.name.replace("-", " ").capitalize()
+
+
+def sentences(found: Board) -> list[str]:
+    """Return what is to be known first of a track, one thought each."""
+    if not found.finished:
+        return ["No federation is finished yet."]
+    listed = [progress(found), lead(found), decided(found), not_learned(found), ranked(found)]
+    return [each for each in listed if each]
+
+
+def progress(found: Board) -> str:
+    """Return how many federations are finished, and which are not."""
+    count = len(found.federations)
+    if not found.open:
+        return f"All {count} federations are finished." if count > 1 else "Its only federation is finished."
+    left = joined([*found.open])
+    return f"Finished: {len(found.finished)} of {count} federations. Open, and not judged: {left}."
+
+
+def lead(found: Board) -> str:
+    """Return which method leads FedAvg the most, by how much, at what cost, and how sure that is."""
+    everywhere = (name for name, each in found.comparisons.items() if each.datasets == len(found.finished))
+    first = next(everywhere, None)
+    if first is None:
+        return ""
+    best, spent = found.comparisons[first], cost(found, first).to_target[SECONDS]
+    if best.mean <= 0:
+        return "No method that runs on all of them has a higher mean score than FedAvg."
+    interval = "" if math.isnan(best.low) else f" (95 % interval {best.low:+.1f} to {best.high:+.1f})"
+    price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
+    said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+.1f} points"
+    sure = {
+        "better": f" It is judged better, with probability {_chance(best.better)}.",
+        "equivalent": f" The two are practically equivalent, with probability {_chance(best.equivalent)}.",
+        OPEN: ""
+        if math.isnan(best.better)
+        else f" That it is better has probability {best.better:.2f}: open.",
+    }
+    return f"{said}{interval}{price}.{sure[best.decision]}"
+
+
+def _chance(probability: float) -> str:
+    return "above 0.99" if probability >= 0.995 else f"{probability:.2f}"
+
+
+def decided(found: Board) -> str:
+    """Return how many methods are told apart from FedAvg, or are shown to be equivalent."""
+    if not found.comparisons:
+        return ""
+    by_decision = grouped(found.comparisons, lambda method: found.comparisons[method].decision)
+    left, total = by_decision.pop(OPEN, []), len(found.comparisons)
+    own = [method for method in left if any(found.tally(method, REFERENCE))]
+    parts = [f"{len(each)} {_WORDS.get(key, key)} ({_names(each)})" for key, each in by_decision.items()]
+    said = f"Against FedAvg {total - len(left)} of {total} methods are decided over the federations"
+    if len(found.finished) < FEWEST_DATASETS:
+        said = f"With fewer than {FEWEST_DATASETS} federations no method is decided over all of them"
+    elif parts:
+        said += f", with a probability of at least {SURE}: {joined(parts)}"
+    others = f"{len(own)}{' more' if parts else ''} differ{'s' if len(own) == 1 else ''}"
+    alone = f" {others} significantly from FedAvg on at least one federation." if own else ""
+    rest = len(left) - len(own)
+    return f"{said}.{alone}{f' Open: {rest} of {total}.' if rest else ''}"
+
+
+def not_learned(found: Board) -> str:
+    """Return on which federations methods do not learn."""
+    without = found.not_learned
+    if not without:
+        return ""
+    return (
+        f"On {len(without)} of {len(found.finished)} federations at most one method is significantly better "
+        f"than a constant prediction: {joined(without)}."
+    )
+
+
+def ranked(found: Board) -> str:
+    """Return what average ranks say."""
+    if found.ranking is None:
+        return (
+            "" if found.open else "Ranks need two federations and three methods, so there are scores alone."
+        )
+    first, count = found.competitors[0], len(found.competitors)
+    best = f"{algorithm_name(first)} has the best average rank: {found.average(first):.1f}"
+    return (
+        f"{best} among {count} methods on {len(found.finished)} federations. "
+        f"{len(found.behind)} of them are behind it by more than the critical difference."
+    )
+
+
+def kinds(boards: Iterable[Board]) -> str:
+    """Return a line per kind of federation: which methods lead FedAvg the most there, and at what cost."""
+    lines = [line for found in boards if found.comparisons for line in _kinds(found)]
+    return markdown_of(_KINDS, lines) if lines else ""
+
+
+def _kinds(found: Board) -> Iterator[list[object]]:
+    for label, federations in _groups(found).items():
+        part = found.part(federations)
+        leads = {method: part.leads(method) for method in found.comparisons}
+        whole = {method: each for method, each in leads.items() if len(each) == len(federations)}
+        means = {method: float(np.mean(each)) for method, each in whole.items()}
+        order = sorted(means, key=lambda method: -means[method])[:_SHOWN]
+        shown = [f"{algorithm_name(method)} {means[method]:+.1f}" for method in order]
+        if order:
+            better, worse = part.tally(order[0], REFERENCE)
+            spent = cost(part, order[0]).to_target[SECONDS]
+            costs = [f"{better} / {worse}", "–" if math.isnan(spent) else f"{spent:.2f}"]
+            yield [title(found), label, len(federations), shown[0], ", ".join(shown[1:]), *costs]
+
+
+def _groups(found: Board) -> dict[str, list[str]]:
+    """Return the finished federations: all, by partition, and by what self-train and FedAvg score there."""
+    by_partition = grouped(found.finished, lambda data: kind(found.track.partitions[data]))
+    by_partition.pop("", None)
+    by_reference = grouped(found.finished, lambda data: _ALONE.get(found.verdicts(data).get(ALONE, ""), ""))
+    by_reference.pop("", None)
+    return {"all": found.finished, **by_partition, **by_reference}
+
+
+def kind(partition: str) -> str:
+    """Return the kind of a federation by its label: iid, dirichlet0.1, louvain10; "" without one."""
+    stem = partition.rstrip("0123456789.")
+    return {"": "", "iid": "iid", "dirichlet": "Dirichlet shares"}.get(stem, "by structure")
+
+
+def _names(listed: Sequence[str]) -> str:
+    return joined([algorithm_name(each) for each in listed])
