@@ -21,7 +21,7 @@ how = [
     { label = "iid10", partition = { name = "iid", clients = 10 } },
     { label = "iid30", partition = { name = "iid", clients = 30 } },
     { label = "dirichlet0.1", partition = { name = "dirichlet-label", clients = 10, alpha = 0.1 } },
-    { label = "louvain10", partition = { name = "iid", clients = 5 } },
+    { label = "scaffold5", partition = { name = "metadata", by = "scaffold", clients = 5 } },
 ]
 algorithm = ["fedavg", "self-train", "fedprox", "ditto", "fedper"]
 seed = [

@@ -79,19 +79,19 @@ def test_federations_are_grouped_by_partition_and_by_what_reference_methods_show
 
 
 @pytest.mark.parametrize(
-    ("label", "kind"),
-    [("iid10", "iid"), ("dirichlet0.1", "Dirichlet shares"), ("scaffold20", "by structure"), ("", "")],
+    ("partition", "kind"),
+    [("iid", "iid"), ("dirichlet-label", "Dirichlet shares"), ("metadata", "by structure"), ("chunks", "")],
 )
-def test_the_label_of_a_partition_says_its_kind(label, kind):
-    assert findings.kind(label) == kind
+def test_the_name_of_a_partition_says_its_kind(partition, kind):
+    assert findings.kind(partition) == kind
 
 
 def test_unfinished_federations_are_open_and_not_judged(found, rows):
     some = [row for row in rows if row.data[0] == "A" or row.method != "fedper"]
     part = board(found, some, planted.constants(found))
-    assert part.finished == ["A-iid10", "A-iid30", "A-dirichlet0.1", "A-louvain10"]
+    assert part.finished == ["A-iid10", "A-iid30", "A-dirichlet0.1", "A-scaffold5"]
     said = findings.sentences(part)
-    assert said[0].endswith("judged: B-iid10, B-iid30, B-dirichlet0.1 and B-louvain10.")
+    assert said[0].endswith("judged: B-iid10, B-iid30, B-dirichlet0.1 and B-scaffold5.")
     assert "interval" not in said[1] and "probability" not in said[1]
     assert said[2].startswith("With fewer than 5 federations no method is decided over all of them. 4 differ")
     assert part.verdicts("B-iid10") == {} and part.comparisons["ditto"].datasets == 4

@@ -24,6 +24,11 @@ _KINDS = (
     *("track", "federations", "count", "largest mean lead over FedAvg, points", "next"),
     *("better / worse on", "time to target, times FedAvg's"),
 )
+_PARTITIONS = {
+    "iid": "iid",
+    **dict.fromkeys(("dirichlet-label", "dirichlet-quantity"), "Dirichlet shares"),
+    **dict.fromkeys(("louvain", "metis", "metadata"), "by structure"),
+}
 _SHOWN = 3
 """So many methods of a group are named."""
 
@@ -151,9 +156,8 @@ def _groups(found: Board) -> dict[str, list[str]]:
 
 
 def kind(partition: str) -> str:
-    """Return the kind of a federation by its label: iid, dirichlet0.1, louvain10; "" without one."""
-    stem = partition.rstrip("0123456789.")
-    return {"": "", "iid": "iid", "dirichlet": "Dirichlet shares"}.get(stem, "by structure")
+    """Return the kind of a federation by the name of its partition; "" for other partitions."""
+    return _PARTITIONS.get(partition, "")
 
 
 def _names(listed: Sequence[str]) -> str:

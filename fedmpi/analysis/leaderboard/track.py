@@ -88,8 +88,8 @@ class Track:
 
     @property
     def partitions(self) -> dict[str, str]:
-        """Each federation's label on the axis `HOW`; "" without that axis."""
-        return {data: cases[0].labels.get(HOW, "") for (data, _), cases in self.candidates.items()}
+        """The name of each federation's partition; "" where the suite does not say it."""
+        return {data: _partition(cases[0].settings) for (data, _), cases in self.candidates.items()}
 
     @property
     def tuned_file(self) -> Path:
@@ -127,6 +127,11 @@ def bundled() -> tuple[str, ...]:
     """Return the names of fedmpi's own tracks whose suites are there, today's first."""
     there = locations.bundled()
     return tuple(name for name in (*TODAY, *EARLIER) if f"{BUNDLED}/{name}" in there)
+
+
+def _partition(settings: Settings) -> str:
+    found = settings.get("partition", "")
+    return str(found.get("name", "") if isinstance(found, Mapping) else found)
 
 
 def track(path: Path, overrides: Sequence[str] = ()) -> Track:
