@@ -1,9 +1,10 @@
-"""Times rounds of one case with two installations of fedmpi, in turn, and prints the ratio of the pairs.
+"""Times rounds of one case with two installations of fedmpi, in turn, and prints the ratios of the pairs.
 
-    python bench/gallery/pace.py OLD NEW [SUITE] [--set KEY=VALUE ...] [--pairs 30]
+    python bench/gallery/pace.py OLD NEW [SUITE] [--set KEY=VALUE ...] [--new-set KEY=VALUE ...] [--pairs 30]
 
-OLD and NEW are virtual environments, each with fedmpi. Two processes, one of each, stay alive and run whole
-rounds one after the other: a machine whose speed drifts drifts for both. Rounds are those of one rank.
+OLD and NEW are virtual environments, each with fedmpi; one given twice compares settings by `--new-set`. Two
+processes, one of each, stay alive and run whole rounds one after the other: a machine whose speed drifts
+drifts for both. Rounds are those of one rank.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ WARMUP = 3
 
 
 def main() -> int:
-    """Print medians of both sides, and the median and quartiles of the pairs' ratios."""
+    """Print medians of both sides and the quartiles of the pairs' ratios, by wall and CPU clock."""
     options = _options()
     words = [options.suite, *options.set]
-    sides = [_Side(getattr(options, name), words) for name in ("old", "new")]
+    sides = [_Side(options.old, words), _Side(options.new, words + options.new_set)]
     pairs = []
     for number in range(-WARMUP, options.pairs):
         first = number % 2  # who begins takes turns, too
@@ -30,10 +31,13 @@ def main() -> int:
         pairs += [(seconds[0], seconds[1])] if number >= 0 else []
     for side in sides:
         side.end()
-    old, new = (statistics.median(side) for side in zip(*pairs, strict=True))
-    low, middle, high = statistics.quantiles([after / before for before, after in pairs], n=4)
-    print(f"{' '.join(words)}: old {1e3 * old:.1f} ms, new {1e3 * new:.1f} ms a round,", end=" ")
-    print(f"new / old {middle:.3f} (quartiles {low:.3f} to {high:.3f}, {len(pairs)} pairs)")
+    print(f"{' '.join(words)}, new {' '.join(options.new_set) or 'the same'}, {len(pairs)} pairs")
+    for number, clock in enumerate(("wall", "CPU")):
+        timed = [(old[number], new[number]) for old, new in pairs]
+        old, new = (statistics.median(side) for side in zip(*timed, strict=True))
+        low, middle, high = statistics.quantiles([after / before for before, after in timed], n=4)
+        print(f"{clock}: old {1e3 * old:.1f} ms, new {1e3 * new:.1f} ms a round,", end=" ")
+        print(f"new / old {middle:.3f} (quartiles {low:.3f} to {high:.3f})")
     return 0
 
 
@@ -43,6 +47,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("new", type=Path, help="virtual environment of the commit to time against it")
     parser.add_argument("suite", nargs="?", default="gcfl/proteins", help="default gcfl/proteins")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of fedmpi run")
+    parser.add_argument(
+        "--new-set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of NEW alone: keys that --set leaves out",
+    )
     parser.add_argument("--pairs", type=int, default=30, help="pairs of rounds (default 30)")
     return parser.parse_args()
 
@@ -57,14 +68,14 @@ class _Side:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables,
         )  # fmt: skip
 
-    def round(self) -> float:
-        """Return the seconds of the next round."""
+    def round(self) -> tuple[float, ...]:
+        """Return wall and CPU seconds of the next round."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
             sys.exit(f"{self._process.args[0]} ended with {self._process.wait()}")
-        return float(line)
+        return tuple(map(float, line.split()))
 
     def end(self) -> None:
         """End the process."""
@@ -84,9 +95,10 @@ os.dup2(2, 1)
 prepared, number = prepare(checked, Data().source(), World()), 0
 with deterministic(True), np.errstate(all="ignore"):
     for _ in sys.stdin:
-        begun = time.perf_counter()
+        begun = time.perf_counter(), time.process_time()
         prepared.rounds.run(number, stop=StopRequest(), checkpoint=False)
-        print(time.perf_counter() - begun, file=answers, flush=True)
+        ended = time.perf_counter(), time.process_time()
+        print(*(b - a for a, b in zip(begun, ended)), file=answers, flush=True)
         number += 1
 """
 

@@ -138,8 +138,9 @@ class Case(Options):
     evaluation: EvaluationOptions = EvaluationOptions()
     """Which clients are evaluated, how often, and on what."""
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
-    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model,
-    objective and algorithm; else torch's CSR products, "csr"."""
+    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model, objective
+    and algorithm, and graphs have one class each (with FedGraphNN's models any labels of graphs); else
+    torch's CSR products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"

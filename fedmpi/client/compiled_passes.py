@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,25 +13,41 @@ from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.client.optimizer import AdamState, steps_ahead
 from fedmpi.client.passes import Embedded, Pass, Supervised, in_parts, topology_counts
 from fedmpi.graphs.packed import GraphSet, Int
-from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, NUMBERS, GraphResults, Molecules
+from fedmpi.kernels.molecules.arrays import GraphResults, Molecules
 from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
+from fedmpi.kernels.targets import CLASSES, LABELS, NUMBERS
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
 from fedmpi.tasks.base import Task
 from fedmpi.tasks.regression import Regression
 
-_Evaluated = tuple[Any, npt.NDArray[np.int64], GraphCounts]
-"""Graphs as compiled kernels evaluate them, their labels and what they count."""
+TARGETS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
+"""Kernels' kind of targets by kind of labels."""
+
+_Evaluated = tuple[Any, npt.NDArray[Any], GraphCounts]
+"""Graphs as compiled kernels evaluate them, their targets and what they count."""
 
 
 class CompiledPasses(Supervised):
-    """Passes of compiled kernels on one CPU thread."""
+    """Passes of compiled kernels on one CPU thread.
 
-    def __init__(self, train: GraphSet, held_out: GraphSet, kernels: FastNetwork, flops: ModelFlops) -> None:
-        self._batch = kernels.prepare(train)
-        self._kernels, self._flops = kernels, flops
+    Parameters
+    ----------
+    train, held_out : GraphSet
+    kernels : FastNetwork
+        Shared by all clients of a shape.
+    flops : ModelFlops
+    task : Task
+        Prediction task.
+    """
+
+    def __init__(
+        self, train: GraphSet, held_out: GraphSet, kernels: FastNetwork, flops: ModelFlops, task: Task
+    ) -> None:
+        self._batch = kernels.prepare(replace(train, labels=_targets(task, train.labels)))
+        self._kernels, self._flops, self._task = kernels, flops, task
         super().__init__(train, held_out)
 
     def batch(self, graphs: Int | None) -> Any:
@@ -42,16 +58,18 @@ class CompiledPasses(Supervised):
         self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None, *, alone: bool = False
     ) -> Pass:
         """Run forward and backward; `alone`, the term takes the place of the task's loss."""
-        outcome = self._kernels.step(batch, streams, term, alone=alone)
+        outcome = _predicted(self._task, self._kernels.step(batch, streams, term, alone=alone))
         counts = GraphCounts(*batch.sizes)
         return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
 
     def _part(self, graphs: GraphSet) -> _Evaluated:
-        return self._kernels.levels(graphs), graphs.labels, topology_counts(graphs.topology)
+        targets = _targets(self._task, graphs.labels)
+        return self._kernels.levels(graphs), targets, topology_counts(graphs.topology)
 
     def _judge(self, part: _Evaluated) -> Pass:
-        graphs, labels, _ = part
-        return Pass(self._kernels.evaluate(graphs, labels), *self._forward_flops(part))
+        graphs, targets, _ = part
+        outcome = _predicted(self._task, self._kernels.evaluate(graphs, targets))
+        return Pass(outcome, *self._forward_flops(part))
 
     def _embed(self, part: _Evaluated) -> Embedded:
         return Embedded(self._kernels.embed(part[0]), *self._forward_flops(part))
@@ -61,8 +79,20 @@ class CompiledPasses(Supervised):
         return self._flops.forward(counts).total, self._kernels.evaluation_flops(graphs)
 
 
-TARGETS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
-"""Kernels' kind of targets by kind of labels."""
+def _targets(task: Task, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels as kernels train on them: classes [G], else float64 [G, T]; numbers standardised."""
+    if task.labels == "classification":
+        return labels
+    targets = labels.astype(np.float32).astype(np.float64)
+    return (targets - task.center) / task.scale if isinstance(task, Regression) else targets
+
+
+def _predicted(task: Task, outcome: Outcome) -> Outcome:
+    """Return an outcome whose scores are outputs, with predictions of numbers in the labels' units."""
+    if not isinstance(task, Regression):
+        return outcome
+    assert outcome.scores is not None
+    return replace(outcome, scores=(outcome.scores * task.scale + task.center).astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -112,10 +142,8 @@ class MoleculePasses(Supervised):
         return [self._part(graphs)]
 
     def _part(self, graphs: GraphSet) -> _Part:
-        labels = graphs.labels if graphs.labels.ndim == 2 else graphs.labels[:, None]
-        targets = labels.astype(np.float32).astype(np.float64)
-        if isinstance(self._task, Regression):
-            targets = (targets - self._task.center) / self._task.scale
+        targets = _targets(self._task, graphs.labels).astype(np.float64)
+        targets = targets if targets.ndim == 2 else targets[:, None]
         topology = graphs.topology
         degrees = np.diff(topology.row_ptr[topology.graph_ptr])
         known = (~np.isnan(targets)).sum(axis=1)
@@ -179,8 +207,5 @@ class MoleculePasses(Supervised):
         if self._task.labels == "classification":
             right = results.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
             return Outcome(results.losses, right.astype(np.uint8))
-        scores: npt.NDArray[np.float32] = results.outputs
-        if isinstance(self._task, Regression):
-            scores = (scores * self._task.scale + self._task.center).astype(np.float32)
         nothing = np.zeros(len(chosen), np.uint8)
-        return Outcome(results.losses, nothing, part.known[chosen], scores)
+        return _predicted(self._task, Outcome(results.losses, nothing, part.known[chosen], results.outputs))

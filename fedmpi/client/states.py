@@ -147,7 +147,7 @@ class States:
             kernels = self._compiled(case, shape)
             if isinstance(kernels, FastMolecules):
                 return MoleculePasses(train, held_out, kernels, flops, self._task)
-            return CompiledPasses(train, held_out, kernels, flops)
+            return CompiledPasses(train, held_out, kernels, flops, self._task)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
@@ -168,14 +168,14 @@ class States:
 
     def _compiled(self, case: Case, shape: Shape) -> Any:
         """Return the compiled kernels of all clients of a shape."""
-        options, model = case.model, self._models[shape]
+        options, model, kind = case.model, self._models[shape], TARGETS[self._task.labels]
         if shape not in self._kernels:
             if isinstance(options, FedGraphNNOptions):
-                self._kernels[shape] = FastMolecules(options, model, TARGETS[self._task.labels])
+                self._kernels[shape] = FastMolecules(options, model, kind)
             elif isinstance(options, GinEncoderOptions):
                 self._kernels[shape] = FastEncoder(options, model, self._view_scratch)
             else:
-                self._kernels[shape] = fast_network(options, model, self._scratch)
+                self._kernels[shape] = fast_network(options, model, self._scratch, kind)
         return self._kernels[shape]
 
     def add_nodes(self, case: Case, federation: Federation, added: Mapping[int, Generated | None]) -> None:

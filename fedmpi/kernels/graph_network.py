@@ -57,9 +57,11 @@ class FastGraphNetwork(FastNetwork):
     model : FlatModel
         On the CPU; its parameters are read, its gradient is written.
     scratch : Scratch
+    kind : int
+        Of the targets: see `fedmpi.kernels.targets`.
     """
 
-    def __init__(self, options: OfNetwork, model: FlatModel, scratch: Scratch) -> None:
+    def __init__(self, options: OfNetwork, model: FlatModel, scratch: Scratch, kind: int) -> None:
         super().__init__(options.hidden, model, scratch)
         self._options = options
         self._by_mean = isinstance(options, models.MessagePassingOptions) and options.pooling == "mean"
@@ -67,7 +69,7 @@ class FastGraphNetwork(FastNetwork):
         count = 1 if isinstance(options, models.SgcOptions) else options.layers
         self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
-        self._head = FastHead(model, count, self._dropout, scratch)
+        self._head = FastHead(model, count, self._dropout, scratch, kind)
 
     def prepare(self, graphs: GraphSet) -> Quotient:
         """Return graphs as `step` takes them, all or some of them."""

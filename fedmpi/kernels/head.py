@@ -1,23 +1,30 @@
-"""The head of a graph classifier, compiled: Linear, ReLU, dropout, Linear, cross-entropy."""
+"""The head of a graph network, compiled: Linear, ReLU, dropout, Linear, and the loss of its outputs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.packed import Int
 from fedmpi.graphs.products import Floats
 from fedmpi.kernels import gin_loops as kernels
 from fedmpi.kernels.dropout import FastDropout
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.kernels.targets import CLASSES, judge_rows
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 
+Targets = npt.NDArray[Any]
+
 
 class FastHead:
-    """Classifies B graphs by one row each.
+    """Predicts the targets of B graphs by one row each.
+
+    Targets are classes, int64 [B], or binary labels or numbers, float64 [B, T], NaN where one is missing.
 
     Parameters
     ----------
@@ -27,12 +34,16 @@ class FastHead:
         Number of the dropout's stream.
     dropout : FastDropout
     scratch : Scratch
+    kind : int
+        Of the targets: see `fedmpi.kernels.targets`.
     """
 
-    def __init__(self, model: FlatModel, layer: int, dropout: FastDropout, scratch: Scratch) -> None:
+    def __init__(
+        self, model: FlatModel, layer: int, dropout: FastDropout, scratch: Scratch, kind: int
+    ) -> None:
         self._post, self._readout = LinearMap(model, "post"), LinearMap(model, "readout")
-        self._layer, self._classes, self._width = layer, self._readout.outputs, self._post.width
-        self._dropout, self._scratch = dropout, scratch
+        self._layer, self._outputs, self._width = layer, self._readout.outputs, self._post.width
+        self._dropout, self._scratch, self._kind = dropout, scratch, kind
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -43,7 +54,7 @@ class FastHead:
         """Return the FLOPs of a forward pass; a backward pass takes twice as many."""
         return 2 * graphs * self._width * (self._width + self._readout.width)
 
-    def step(self, pooled: Floats, labels: Int, streams: DropoutStreams) -> tuple[Outcome, Floats]:
+    def step(self, pooled: Floats, targets: Targets, streams: DropoutStreams) -> tuple[Outcome, Floats]:
         """Run forward and back; return the outcome and the gradient of `pooled`, float32 [B, h]."""
         post, readout, size = self._post, self._readout, len(pooled)
         hidden = self._hidden(pooled)
@@ -54,7 +65,7 @@ class FastHead:
         readout.apply(dropped, logits, relu=False)
         gradient = self._scratch("logits gradient", size, readout.width)
         gradient[:] = 0
-        outcome = self._score(logits, labels, gradient)
+        outcome = self._judge(logits, targets, gradient)
         readout.add_gradients(gradient, dropped)
         before = self._scratch("head gradient", size, self._width)
         readout.apply_back(gradient, before)
@@ -64,15 +75,15 @@ class FastHead:
         post.apply_back(upstream, before)
         return outcome, before
 
-    def evaluate(self, pooled: Floats, labels: Int) -> Outcome:
-        """Classify graphs without dropout; labels int64 [B]."""
+    def evaluate(self, pooled: Floats, targets: Targets) -> Outcome:
+        """Judge graphs without dropout."""
         logits = self._logits(pooled)
-        unused = self._scratch("logits gradient", len(labels), logits.shape[1])
-        return self._score(logits, labels, unused)
+        unused = self._scratch("logits gradient", len(targets), logits.shape[1])
+        return self._judge(logits, targets, unused)
 
     def logits(self, pooled: Floats) -> Floats:
         """Return the outputs without dropout, float32 [B, C]."""
-        return self._logits(pooled)[:, : self._classes]
+        return self._logits(pooled)[:, : self._outputs]
 
     def _logits(self, pooled: Floats) -> Floats:
         logits = self._scratch("logits", len(pooled), self._readout.width)
@@ -84,7 +95,12 @@ class FastHead:
         self._post.apply(pooled, hidden, relu=True)
         return hidden
 
-    def _score(self, logits: Floats, labels: Int, gradient: Floats) -> Outcome:
-        outcome = Outcome(np.empty(len(labels)), np.empty(len(labels), np.uint8))
-        kernels.cross_entropy(logits, labels, self._classes, gradient, outcome.losses, outcome.hits)
-        return outcome
+    def _judge(self, logits: Floats, targets: Targets, gradient: Floats) -> Outcome:
+        """Return the outcome of logits, and set the gradient of its mean loss."""
+        losses, hits = np.empty(len(targets)), np.zeros(len(targets), np.uint8)
+        if self._kind == CLASSES:
+            kernels.cross_entropy(logits, targets, self._outputs, gradient, losses, hits)
+            return Outcome(losses, hits)
+        judge_rows(self._kind, targets, self._outputs, logits, gradient, losses)
+        known = (~np.isnan(targets)).sum(axis=1)
+        return Outcome(losses, hits, known, logits[:, : self._outputs].copy())

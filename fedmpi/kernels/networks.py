@@ -6,17 +6,20 @@ from fedmpi.errors import BadInput
 from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.kernels.targets import CLASSES
 from fedmpi.kernels.two_channel import FastFedStar
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import FedStarOptions, GinOptions, MessagePassingOptions, ModelOptions
 
 
-def fast_network(options: ModelOptions, model: FlatModel, scratch: Scratch) -> FastNetwork:
-    """Return the compiled kernels of a model that has them, bound to its vectors."""
+def fast_network(
+    options: ModelOptions, model: FlatModel, scratch: Scratch, kind: int = CLASSES
+) -> FastNetwork:
+    """Return the compiled kernels of a model that has them, bound to its vectors, for a kind of targets."""
     match options:
         case FedStarOptions():
-            return FastFedStar(options, model, scratch)
+            return FastFedStar(options, model, scratch, kind)
         case GinOptions() | MessagePassingOptions():
-            return FastGraphNetwork(options, model, scratch)
+            return FastGraphNetwork(options, model, scratch, kind)
         case _:
             raise BadInput(f'model "{options.name}" has no compiled kernels, though its `kernels` says so')

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.csr import Csr
-from fedmpi.graphs.packed import GraphSet, Int
+from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.products import Floats, padded
 from fedmpi.kernels.convolution import multiply
-from fedmpi.kernels.head import FastHead
+from fedmpi.kernels.head import FastHead, Targets
 from fedmpi.kernels.linear_map import LinearMap, Loaded
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
@@ -68,9 +68,9 @@ class FastNetwork(ABC):
     def evaluation_flops(self, graphs: Any) -> int:
         """Return the FLOPs of `evaluate`."""
 
-    def evaluate(self, graphs: Any, labels: Int) -> Outcome:
-        """Classify graphs without dropout; labels int64 [B]."""
-        return self._head.evaluate(self._pooled(graphs), labels)
+    def evaluate(self, graphs: Any, targets: Targets) -> Outcome:
+        """Judge graphs without dropout, as `FastHead` takes targets."""
+        return self._head.evaluate(self._pooled(graphs), targets)
 
     def logits(self, graphs: Any) -> Floats:
         """Return the outputs without dropout, float32 [B, C]."""

@@ -42,9 +42,11 @@ class FastFedStar(FastNetwork):
     model : FlatModel
         A `FedStarNetwork` on the CPU; its parameters are read, its gradient is written.
     scratch : Scratch
+    kind : int
+        Of the targets: see `fedmpi.kernels.targets`.
     """
 
-    def __init__(self, options: FedStarOptions, model: FlatModel, scratch: Scratch) -> None:
+    def __init__(self, options: FedStarOptions, model: FlatModel, scratch: Scratch, kind: int) -> None:
         super().__init__(options.hidden, model, scratch)
         self._options = options
         layers = range(options.layers)
@@ -72,7 +74,7 @@ class FastFedStar(FastNetwork):
         ]
         self._merge_bias, self._merge_bias_gradient = views(model, "merge.bias")
         self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
-        self._head = FastHead(model, options.layers, self._dropout, scratch)
+        self._head = FastHead(model, options.layers, self._dropout, scratch, kind)
 
     def prepare(self, graphs: GraphSet) -> channels.ChannelBatch:
         """Return graphs as `step` takes them, all or some of them."""

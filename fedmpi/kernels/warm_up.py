@@ -9,10 +9,10 @@ import numpy as np
 from fedmpi.graphs.packed import GraphSet, Topology
 from fedmpi.graphs.refinement.colours import ColouredGraphs
 from fedmpi.kernels.encoder import FastEncoder
-from fedmpi.kernels.molecules.arrays import LABELS
 from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.kernels.targets import LABELS
 from fedmpi.kernels.vectors import Descent
 from fedmpi.models import options as models
 from fedmpi.models.dropout import DropoutStreams
@@ -68,14 +68,17 @@ def _warm_up_encoder() -> None:
 @cache
 def _warm_up(options: models.ModelOptions) -> None:
     """Call what trains and evaluates with such options, on a pair and on many twins."""
-    model = FlatModel(build(options, models.Shape(1, 2)))
-    fast, streams = fast_network(options, model, Scratch()), DropoutStreams(0, 0, 0, 0)
+    model, scratch = FlatModel(build(options, models.Shape(1, 2))), Scratch()
+    fast, streams = fast_network(options, model, scratch), DropoutStreams(0, 0, 0, 0)
     for size in (2, 256):  # so many twins are counted in 8 and in 16 bits
         columns = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])
         clique = Topology(np.array([0, size]), np.arange(size + 1) * (size - 1), columns)
         nodes, labels = np.zeros(size, np.int64), np.zeros(1, np.int64)
         ones, structure = np.ones((1, 1), np.float32), np.ones((size, 2), np.float32)
         graphs = GraphSet(clique, ones, nodes, labels, structure=structure)
-        fast.step(fast.prepare(graphs).take(np.array([0, 0])), streams)
+        everything = fast.prepare(graphs)
+        fast.step(everything.take(np.array([0, 0])), streams)
+    everything.take(np.array([0]))  # a batch that keeps only its own feature rows
     pair = graphs.take(np.array([0, 0]))
     fast.evaluate(fast.levels(pair), pair.labels)
+    fast_network(options, model, scratch, LABELS).evaluate(fast.levels(pair), np.zeros((2, 2)))

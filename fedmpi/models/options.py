@@ -39,7 +39,7 @@ class ModelOptions(Options):
     relational: ClassVar[bool] = False
     """Whether it reads the relation of each edge, which is the class of a training example."""
     any_task: ClassVar[bool] = False
-    """Whether the fast kernels train the model on several labels and on numbers, too, not on classes only."""
+    """Whether compiled kernels are its default on several labels and on numbers, too, not on classes only."""
     compiled: ClassVar[bool] = False
     """Whether there are compiled kernels for all its options."""
     reference: ClassVar[bool] = False

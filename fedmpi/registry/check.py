@@ -326,8 +326,7 @@ def _is_list(value: Any) -> bool:
 
 def _misfits(case: Case) -> Misfits:
     """Yield settings that are each right and together wrong, whatever the algorithm."""
-    plain = case.kernels in ("csr", "reference") or case.model.any_task
-    if not plain and not classifies(case.task, case.dataset.name):
+    if case.kernels == "grouped" and not classifies(case.task, case.dataset.name):
         yield "kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"'
     if case.kernels in _unweighted_kernels(case.dataset.name):
         yield "kernels", f'"{case.kernels}" counts all examples alike, and these have weights: use "csr"'

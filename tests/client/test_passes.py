@@ -24,10 +24,12 @@ def test_training_graphs_are_evaluated_as_held_out_ones(kernels):
     width = train.feature_rows.shape[1]
     flops, model = options.flops(Shape(width, 2)), flat(options, width)
 
+    task = make_task("classification", train.labels)
+
     def passes(mine, held_out):
         if kernels == "compiled":
-            return CompiledPasses(mine, held_out, fast_network(options, model, Scratch()), flops)
-        return TorchPasses(mine, held_out, model, kernels, flops, make_task("classification", train.labels))
+            return CompiledPasses(mine, held_out, fast_network(options, model, Scratch()), flops, task)
+        return TorchPasses(mine, held_out, model, kernels, flops, task)
 
     found, expected = passes(train, other).evaluate_training(), passes(other, train).evaluate()
     assert np.array_equal(found.outcome.losses, expected.outcome.losses)

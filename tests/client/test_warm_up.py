@@ -104,7 +104,7 @@ dataset = "SIDER"
 partition = { name = "fedgraphnn", alpha = 2.0 }
 
 [matrix]
-model = ["fedgraphnn/gcn", "fedgraphnn/gat", "mpnn"]
+model = ["fedgraphnn/gcn", "fedgraphnn/gat", "mpnn", "gin"]
 """
 
 
@@ -118,6 +118,7 @@ MODELS = ("gin", "{ name = 'gin', norm = 'batch+graph' }", "fedstar", "gcn", "ga
         *(("", "0", (f"model={model}",)) for model in MODELS),
         *((UNSUPERVISED, case, ()) for case in "012"),
         *zip([MOLECULES] * 3, "012", [(), ("algorithm=fedprox",), ()], strict=True),
+        (MOLECULES, "3", ("kernels=compiled", "batch_size=8")),
     ],
 )
 def test_a_run_compiles_nothing_after_its_warm_up(suite, case, settings, tiny_suite, tmp_path, forked):

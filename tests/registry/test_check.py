@@ -55,6 +55,18 @@ def test_a_case_on_a_gpu_gets_kernels_that_take_its_steps(check):
         check('[case]\nkernels = "grouped"\nalgorithm = "ditto"')
 
 
+LABELS = '[case]\ndataset = "{}"\npartition = "iid"\nshare = "all"\n'
+
+
+@pytest.mark.parametrize("dataset", ["SIDER", "ESOL"])
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "ditto", "scaffold", "self-train"])
+def test_compiled_kernels_of_labels_and_numbers_are_chosen_by_name(check, dataset, algorithm):
+    """By default they stay with torch's, as in the suites that were run."""
+    wanted = [f"algorithm={algorithm}", "optimizer=sgd"]
+    (usual,), (named,) = (check(LABELS.format(dataset), wanted + more) for more in ([], ["kernels=compiled"]))
+    assert (usual.case.kernels, named.case.kernels) == ("csr", "compiled")
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -17,9 +17,6 @@ GCN, SAGE, GAT = range(3)
 STREAMS = (1, 3, 4)
 """Random streams of a step that each kind reads."""
 
-CLASSES, LABELS, NUMBERS = range(3)
-"""Kinds of targets: graph classification, binary labels, regression; NaN where one is missing."""
-
 
 class Molecules(NamedTuple):
     """G graphs with N nodes and E entries of the sparse matrix that their nodes are combined by.
@@ -37,7 +34,7 @@ class Molecules(NamedTuple):
     inputs, features : float32 [N, f]
         What the first layer reads (for GCN the matrix times the features), and what the readout reads.
     targets : float64 [G, T]
-        As `CLASSES`, `LABELS`, `NUMBERS` have them.
+        As their kind has them: see `fedmpi.kernels.targets`.
     """
 
     node_ptr: Longs
@@ -95,7 +92,7 @@ class Network(NamedTuple):
     kind : int
         `GCN`, `SAGE` or `GAT`.
     task : int
-        `CLASSES`, `LABELS` or `NUMBERS`.
+        Kind of the targets.
     hidden, outputs : int
         Widths of the first layer and of the last, without padding.
     leak : float32

@@ -44,7 +44,7 @@ class FastMolecules:
     model : FlatModel
         On the CPU; its parameters are read and trained, its gradient is written.
     task : int
-        Kind of the targets, see `fedmpi.kernels.molecules.arrays`.
+        Kind of the targets, see `fedmpi.kernels.targets`.
     """
 
     def __init__(self, options: FedGraphNNOptions, model: FlatModel, task: int) -> None:

@@ -1,13 +1,11 @@
-"""The readout that the three models end in, its loss, and back: one graph at a time."""
+"""The readout that the three models end in, and back: one graph at a time."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.products import (
-    Floats,
     add_bias,
     add_bias_relu,
     add_column_sums,
@@ -15,7 +13,7 @@ from fedmpi.graphs.products import (
     relu_backward,
     rows_times,
 )
-from fedmpi.kernels.molecules.arrays import CLASSES, LABELS, Molecules, Network, Work
+from fedmpi.kernels.molecules.arrays import Molecules, Network, Work
 
 
 @compiled
@@ -52,55 +50,6 @@ def read_out(network: Network, work: Work) -> None:
     """Set `logits` to the last layer of what is `pooled`."""
     rows_times(work.pooled, 0, 1, network.weights.last, work.logits, 0)
     add_bias(work.logits, 0, 1, network.weights.last_bias)
-
-
-@compiled
-def judge(kind: int, targets: npt.NDArray[np.float64], outputs: int, share: float, work: Work) -> float:
-    """Return a graph's loss, and set `logits_gradient`.
-
-    Parameters
-    ----------
-    kind : int
-        `CLASSES` (negative log-likelihood), `LABELS` (binary cross-entropy of the labels that are not
-        NaN) or `NUMBERS` (squared error).
-    targets : float64 [T]
-    outputs : int
-        Number of logits that count; the others are padding.
-    share : float
-        Factor of the gradient: 1 / labels of the batch.
-    work : Work
-    """
-    logits, gradient, total = work.logits[0], work.logits_gradient[0], 0.0
-    if kind == CLASSES:
-        return _judge_class(int(targets[0]), outputs, share, logits, gradient)
-    for task in range(len(targets)):
-        wanted, logit = targets[task], np.float64(logits[task])
-        if np.isnan(wanted):
-            gradient[task] = np.float32(0.0)
-        elif kind == LABELS:
-            small = np.exp(-abs(logit))
-            total += (logit if logit > 0.0 else 0.0) - logit * wanted + np.log1p(small)
-            likely = (1.0 if logit >= 0.0 else small) / (1.0 + small)
-            gradient[task] = np.float32((likely - wanted) * share)
-        else:
-            error = logit - wanted
-            total += error * error
-            gradient[task] = np.float32(2.0 * error * share)
-    return total
-
-
-@compiled
-def _judge_class(label: int, classes: int, share: float, logits: Floats, gradient: Floats) -> float:
-    top, norm = np.float64(logits[0]), 0.0
-    for c in range(1, classes):
-        top = max(top, np.float64(logits[c]))
-    for c in range(classes):
-        norm += np.exp(np.float64(logits[c]) - top)
-    for c in range(classes):
-        likely = np.exp(np.float64(logits[c]) - top) / norm
-        gradient[c] = np.float32((likely - (1.0 if c == label else 0.0)) * share)
-    loss: float = np.log(norm) + top - np.float64(logits[label])
-    return loss
 
 
 @compiled

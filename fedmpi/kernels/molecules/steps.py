@@ -9,6 +9,7 @@ from fedmpi.graphs.products import Floats
 from fedmpi.graphs.streams import Drop, Words
 from fedmpi.kernels.molecules import gat, gcn, readout, sage
 from fedmpi.kernels.molecules.arrays import GCN, SAGE, GraphResults, Molecules, Network, Plan, Spot, Work
+from fedmpi.kernels.targets import judge
 from fedmpi.kernels.vectors import Descent, descend
 
 TRAINING, EVALUATING = np.bool_(True), np.bool_(False)
@@ -145,9 +146,10 @@ def _record(
 ) -> None:
     """Store a graph's loss and outputs, and the gradient of its logits."""
     targets = graphs.targets[graph]
-    results.losses[number] = readout.judge(network.task, targets, network.outputs, share, work)
+    logits, gradient = work.logits[0], work.logits_gradient[0]
+    results.losses[number] = judge(network.task, targets, network.outputs, share, logits, gradient)
     for task in range(network.outputs):
-        results.outputs[number, task] = work.logits[0, task]
+        results.outputs[number, task] = logits[task]
 
 
 @compiled
