@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import distributed
 
+from fedmpi.comm import alarm
 from fedmpi.comm.collectives import Collectives
 from fedmpi.comm.start import LIMIT_S
 from fedmpi.comm.world import World
@@ -21,6 +23,7 @@ from fedmpi.errors import BadInput, FedmpiError, RankFailed, RunFailed
 T = TypeVar("T")
 
 _LIMIT = timedelta(seconds=LIMIT_S)
+_LOOK_S = 1e-4
 
 
 class Transport:
@@ -34,12 +37,15 @@ class Transport:
         Whose memory is summed in.
     store : Store
         In which ranks find each other.
-    rank, size : int
+    world : World
     """
 
-    def __init__(self, name: str, device: torch.device, store: Any, rank: int, size: int) -> None:
-        self._name, self._device, self._rank, self._size = name, device, rank, size
-        distributed.init_process_group(name, store=store, rank=rank, world_size=size, timeout=_LIMIT)
+    def __init__(self, name: str, device: torch.device, store: Any, world: World) -> None:
+        self._name, self._device, self._comm = name, device, world.comm
+        self._rank, self._size = world.rank, world.size
+        distributed.init_process_group(
+            name, store=store, rank=self._rank, world_size=self._size, timeout=_LIMIT
+        )
 
     def reduce(self, part: Any) -> npt.NDArray[Any] | None:
         """Return the sum of all ranks' parts at rank 0; None elsewhere.
@@ -50,14 +56,14 @@ class Transport:
         Raises
         ------
         RankFailed
-            Another rank has died, or the network has failed.
+            Another rank has died or ends the job, or the network has failed.
         """
         whole = torch.as_tensor(part).to(self._device, copy=True)
         try:
             if whole.is_floating_point():
                 self._add_in_order(whole)
             else:
-                distributed.reduce(whole, dst=0)
+                self._wait(distributed.reduce(whole, dst=0, async_op=True))
             if self._device.type == "cuda":
                 torch.cuda.current_stream(self._device).synchronize()
         except RuntimeError as error:
@@ -67,9 +73,16 @@ class Transport:
 
     def _add_in_order(self, whole: torch.Tensor) -> None:
         parts = None if self._rank else [torch.empty_like(whole) for _ in range(self._size)]
-        distributed.gather(whole, parts, dst=0)
+        self._wait(distributed.gather(whole, parts, dst=0, async_op=True))
         for other in parts[1:] if parts else ():
             whole += other
+
+    def _wait(self, work: distributed.Work) -> None:
+        """Wait for a call; rank 0 looks whether another rank ends the job instead."""
+        while self._rank == 0 and not work.is_completed():
+            alarm.check(self._comm)
+            time.sleep(_LOOK_S)
+        work.wait()
 
     def close(self) -> None:
         """Leave the other ranks."""
@@ -113,7 +126,7 @@ def connect(name: str, world: World, device: torch.device) -> None:
     def join() -> Transport:
         store = stores[0] if stores else _store(host, port, world, leads=False)
         place = torch.device("cpu") if name == "gloo" else device
-        return Transport(name, place, store, world.rank, world.size)
+        return Transport(name, place, store, world)
 
     world.collectives.transport = world.together(lambda: _reached(join))
 

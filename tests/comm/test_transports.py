@@ -29,9 +29,10 @@ def connected(world):
 def test_floats_are_added_in_the_order_of_ranks(connected, monkeypatch):
     """(1e8 + 1) - 1e8 is 0 in single precision, and (1e8 - 1e8) + 1 is 1."""
 
-    def gather(own, parts, dst):
+    def gather(own, parts, dst, async_op):
         for part, value in zip(parts, (1e8, 1.0, -1e8), strict=True):
             part.fill_(value)
+        return SimpleNamespace(is_completed=lambda: True, wait=lambda: None)
 
     connected.transport._size = 3
     monkeypatch.setattr(distributed, "gather", gather)
@@ -47,7 +48,7 @@ def test_a_sum_leaves_its_part_as_it_is_and_is_counted(connected):
 
 
 def test_a_rank_that_has_died_is_one_line(connected, monkeypatch):
-    def reduce(part, dst):
+    def reduce(part, dst, async_op):
         raise RuntimeError("Connection closed by peer [127.0.0.1]:4321\nmore of it")
 
     monkeypatch.setattr(distributed, "reduce", reduce)

@@ -146,7 +146,7 @@ def transport(request: Request) -> Iterator[Mapping[str, Any]]:
 
 
 def _in_groups(request: Request) -> tuple[int, list[str]]:
-    """Return the size of a group, and the run of a setting that has one for every rank; its data are there."""
+    """Return the size of a group, and the run of a setting that has one for every rank; its data exist."""
     size = GROUPS_OF[request.setting]
     settings = [f"setting={request.setting}", f"group_size={size}", f"rounds={2 * _WARMUP}", "server=shared"]
     checked_case(request)
