@@ -50,12 +50,19 @@ class DropoutOptions(Options):
 class _Reduction(Options):
     buffers: Literal["host", "device"] = "host"
     """What MPI is handed: copies in host memory, or the device's own, which takes a GPU-aware MPI."""
+    transport: Literal["mpi", "gloo", "nccl"] = "mpi"
+    """What sums over ranks: MPI, or torch's Gloo in host memory, or NCCL between GPUs, one for each rank."""
     dropouts: DropoutOptions = DropoutOptions()
     """Participants whose update is lost, or that do not help to lift the masks of a secure sum."""
 
-    added: ClassVar[frozenset[str]] = frozenset({"buffers", "dropouts"})
+    added: ClassVar[frozenset[str]] = frozenset({"buffers", "transport", "dropouts"})
     secret: ClassVar[bool] = False
     """Whether the server must not see a single client's update."""
+
+    @property
+    def on_device(self) -> bool:
+        """Whether updates stay on the device until they are summed over ranks."""
+        return self.buffers == "device" or self.transport == "nccl"
 
 
 class _Unclipped(_Reduction):
@@ -90,6 +97,7 @@ class Fixed32Options(_Clipped):
 class _Secure(_Clipped):
     secret: ClassVar[bool] = True
     buffers: Literal["host"] = "host"
+    transport: Literal["mpi"] = "mpi"
     server: Literal["semi-honest", "active"] = "semi-honest"
     """Server that updates are safe from: one that is curious, or one that may also send what it likes."""
     keys: Literal["run", "sum"] = "run"

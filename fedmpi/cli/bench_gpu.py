@@ -33,7 +33,7 @@ class Asked:
     settings
         Of gpu/rounds, with commas; default proteins,nci1,molecules,sider.
     parts
-        Of agreement, rounds, profile, resume, ranks, sharing; default all.
+        Of agreement, rounds, profile, resume, ranks, sharing, transport; default all.
     """
 
     device: Literal["cuda", "cpu"] = "cuda"
@@ -122,7 +122,7 @@ def markdown(report: Report) -> str:
         It is no such report.
     """
     try:
-        parts = (_origin, _agreement, _rounds, _phases, _profile, _runs, _sharing)
+        parts = (_origin, _agreement, _rounds, _phases, _profile, _runs, _sharing, _transport)
         tables = [part(report) for part in parts]
         return "\n\n".join(text.rstrip() for text in (*tables, _left_out(report)) if text)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -228,6 +228,17 @@ def _sharing(report: Report) -> str:
         counts = (str(each["group_size"]), str(each["ranks"]))
         rows.append([each["setting"], *counts, _ms(each["round_seconds"]), _identical(each)])
     return _under('Ranks that share the device (`server = "shared"`)', heads, rows)
+
+
+def _transport(report: Report) -> str:
+    """Return a table of rounds by what sums over ranks."""
+    heads = ("setting", "ranks", "sums by", "round", "of it sums, on rank 0", "results")
+    rows = []
+    for each in _findings(report, "transport"):
+        times = (_ms(each[name]) for name in ("round_seconds", "sum_seconds"))
+        name = f"`{each['transport']}`"
+        rows.append([each["setting"], str(each["ranks"]), name, *times, _identical(each)])
+    return _under("Sums over ranks (`reduction.transport`), a GPU for each rank", heads, rows)
 
 
 def _identical(finding: Mapping[str, Any]) -> str:

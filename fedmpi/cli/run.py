@@ -93,8 +93,9 @@ def run(
             if answers is not None:
                 return with_session(plan, options.source(), partial(run_handed_out, plan, answers))
             plans.refuse_other_versions(plan)
-        if (audit or audit_bytes) and any(item.checked.case.reduction.buffers == "device" for item in plan):
-            raise BadInput('--audit reads messages in host memory: use reduction.buffers = "host"')
+        if (audit or audit_bytes) and any(item.checked.case.reduction.on_device for item in plan):
+            text = 'use reduction.buffers = "host" and transport = "mpi"'
+            raise BadInput(f"--audit reads messages in host memory: {text}")
         source = options.source()
         plans.check_places(plan, source)
         for item in plan:

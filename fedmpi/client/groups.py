@@ -209,8 +209,8 @@ class ClientGroup(Group):
         return self._device.type == "cuda" and not (algorithm.change and algorithm.is_plugin)
 
     def _on_their_way(self, case: Case, rows: Tensor) -> Callable[[], Tensor]:
-        """Return what gives parameters as they are now: on the host, unless MPI takes the device's memory."""
-        if case.reduction.buffers == "device":
+        """Return what gives parameters as they are now: on the host, unless sums take the device's memory."""
+        if case.reduction.on_device:
             kept = rows.clone()
             return lambda: kept
         fetched = Fetched(rows)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,17 @@ NAMES = ("Bcast", "Gatherv", "Reduce", "Scatterv", "Ibarrier", "Alltoallv", "Nei
 
 Way = Literal["from root", "to root", "to all"]
 """Where the messages of a call go."""
+
+
+class Transport(Protocol):
+    """Sums over ranks without MPI: see `fedmpi.comm.transports`."""
+
+    def reduce(self, part: Any) -> Array | None:
+        """Return the sum of all ranks' parts at rank 0; None elsewhere."""
+
+    def close(self) -> None:
+        """Leave the other ranks."""
+
 
 Listener = Callable[..., None]
 """Is told of each message that reaches rank 0, and of each that it sends: see `fedmpi.store.transcript`."""
@@ -58,6 +69,8 @@ class Collectives:
 
     Attributes
     ----------
+    transport : Transport or None
+        Sums over ranks in MPI's place; counted as MPI's.
     graphs : dict
         Communicators of graphs of ranks by their links, which `Neighbours` makes and frees.
     """
@@ -68,6 +81,7 @@ class Collectives:
         self.payload_bytes = np.zeros(len(NAMES), np.int64)
         self.seconds = np.zeros(len(NAMES))
         self.listener: Listener | None = None
+        self.transport: Transport | None = None
         self.graphs: dict[frozenset[tuple[int, int]], MPI.Distgraphcomm] = {}
         self._waits = Waits(wake_ups)
         self._partners = _partners(comm.rank, comm.size)
@@ -256,6 +270,11 @@ class Collectives:
             for rank, piece in enumerate(() if parts is None else parts):
                 self.note(kind, piece, rank)
         start = time.perf_counter()
+        total = self._sum(part, blocking) if self.transport is None else self.transport.reduce(part)
+        self._time("Reduce", start)
+        return total
+
+    def _sum(self, part: Any, blocking: bool) -> Array | None:
         total = np.empty_like(part) if self.is_root else None
         if blocking or not (self.crowded or part.dtype.kind == "f"):
             self._comm.Reduce(part, total, op=MPI.SUM, root=0)
@@ -263,7 +282,6 @@ class Collectives:
             self._sleep(self._comm.Ireduce(part, total, op=MPI.SUM, root=0), "to root")
         else:
             self._comm.Ireduce(part, total, op=MPI.SUM, root=0).Wait()
-        self._time("Reduce", start)
         return total
 
     def alltoallv(self, parts: Sequence[Array], counts: Sequence[int], kind: str = "exchange") -> list[Array]:

@@ -33,12 +33,26 @@ def check_collectives(world: World) -> list[str]:
     _require("Gatherv", gathered is None or np.array_equal(np.concatenate(gathered), expected), rank)
     part = collectives.scatterv(expected if rank == 0 else None, counts, np.float64)
     _require("Scatterv", bool(np.all(part == rank)) and len(part) == rank + 1, rank)
-    total = collectives.reduce(np.full(_SIZE, 2**61 // size + rank, np.int64))
-    exact = 2**61 // size * size + size * (size - 1) // 2
-    _require("Reduce of int64", total is None or bool(np.all(total == exact)), rank)
+    check_sums(world)
     waited = collectives.wait_for_all()
     barrier = f"barrier with sleeping waiters: {1e3 * waited:.1f} ms"
     return ["ring: right", "Bcast, Gatherv, Scatterv, Reduce: right", barrier]
+
+
+def check_sums(world: World) -> None:
+    """Sum integers and floats over ranks, by MPI or the transport in its place.
+
+    Raises
+    ------
+    RunFailed
+        Wrong sums on this rank.
+    """
+    rank, size = world.rank, world.size
+    total = world.collectives.reduce(np.full(_SIZE, 2**61 // size + rank, np.int64))
+    exact = 2**61 // size * size + size * (size - 1) // 2
+    _require("Reduce of int64", total is None or bool(np.all(total == exact)), rank)
+    total = world.collectives.reduce(np.full(_SIZE, rank, np.float32))
+    _require("Reduce of float32", total is None or bool(np.all(total == size * (size - 1) / 2)), rank)
 
 
 def check_device_buffers(world: World, device: Any) -> str:

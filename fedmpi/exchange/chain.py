@@ -101,12 +101,14 @@ class Chain:
             self._noise = NoiseOfMeans(case, size, num_clients, sampled, is_root=world.is_root)
             links.append(self._noise)
         self._links: Sequence[Link] = links
-        on_device = case.reduction.buffers == "device"
-        buffers = Buffers(states.device if on_device and not world.is_root else None, on_device)
-        sums, sizes = self._updates(states.size, buffers, learns=True), (states.size, states.trained)
+        by_mpi, own = case.reduction.buffers == "device", None if world.is_root else states.device
+        summed = Buffers(own if case.reduction.on_device else None, by_mpi)
+        moved = Buffers(own if by_mpi else None, by_mpi)
+        sums, sizes = self._updates(states.size, summed, learns=True), (states.size, states.trained)
+        where, stays = (world.collectives, states.hosts), summed.device is not None
         self._gossip = self._gossips(compressor)
         self.exchange: Exchange | Gossip = self._gossip or Exchange(
-            world.collectives, states.hosts, sums, algorithm, *sizes, buffers, self.on_mean, self._down
+            *where, sums, algorithm, *sizes, moved, self.on_mean, self._down, stays
         )
 
     def alter(self, round: int, participants: Ints, updates: Updates) -> None:

@@ -105,6 +105,8 @@ class Exchange:
 
     Attributes
     ----------
+    on_device : bool
+        Whether updates stay on the device until they are summed over ranks.
     models : dict of int to float32 [shared]
         Model of each group that this rank hosts members of; rank 0 has all that it updates.
     survivors : dict of int to int
@@ -120,14 +122,10 @@ class Exchange:
     buffers: Buffers
     on_mean: Callable[[int, Floats], Floats] = lambda group, mean: mean
     down: DownLink | None = None
+    on_device: bool = False
     models: dict[int, Delta] = field(default_factory=dict)
     survivors: dict[int, int] = field(default_factory=dict)
     _packed: dict[int, Bytes] = field(default_factory=dict)
-
-    @property
-    def on_device(self) -> bool:
-        """Whether updates stay on the device until MPI takes them."""
-        return self.buffers.device is not None
 
     def begin(self, group: Ints, initial: Row, clients: Collection[int]) -> None:
         """Begin with one model for all; `clients` are those that this rank hosts."""

@@ -19,7 +19,8 @@ from fedmpi.client.federation import Federation, assemble, deal, load
 from fedmpi.client.states import States
 from fedmpi.client.warm_up import warm_up, warm_up_anew
 from fedmpi.clock import Stopwatch
-from fedmpi.comm.selftest import check_device_buffers
+from fedmpi.comm.selftest import check_device_buffers, check_sums
+from fedmpi.comm.transports import closing, connect
 from fedmpi.comm.world import World
 from fedmpi.datasets.loading import load_all
 from fedmpi.datasets.source import DataSource
@@ -137,7 +138,12 @@ def run(job: Job, world: World, observer: Observer, stop: StopRequest) -> None:
     world.collectives.listener = transcript.message if transcript else None
     run_folder = RunFolder(job.case, job.folder, world, where, transcript)
     try:
-        with exits_raised(), Watchdog(where, job.case.watchdog_seconds, stop, world), run_folder:
+        with (
+            exits_raised(),
+            Watchdog(where, job.case.watchdog_seconds, stop, world),
+            closing(world.collectives),
+            run_folder,
+        ):
             world.together(partial(_set_arithmetic, job.case))
             world.agree(partial(_prepare, job))
             _run(job, world, observer, stop, where, run_folder)
@@ -162,7 +168,7 @@ def _run(
         note(opening.notice)
         return
     states = states or _states(case, hooks, world, federation, initial, note)
-    _test_buffers(case, world, states, note)
+    _connect(case, world, states, note)
     rounds = Rounds(case, hooks, world, federation, states, energy.recorded(opening.fields))
     saved = run_folder.find_checkpoint(rounds)
     if saved is not None:
@@ -251,11 +257,14 @@ def _begin(
     return facts
 
 
-def _test_buffers(case: Case, world: World, states: States, note: Note) -> None:
-    """Test MPI on device memory, where the case uses it."""
+def _connect(case: Case, world: World, states: States, note: Note) -> None:
+    """Test MPI on device memory, and sums without MPI, where the case uses them."""
     if case.reduction.buffers != "host":
         note('testing device buffers; if the run ends here, use reduction.buffers = "host"')
         note(world.together(partial(check_device_buffers, world, states.device)))
+    if case.reduction.transport != "mpi":
+        connect(case.reduction.transport, world, states.device)
+        check_sums(world)
 
 
 def _compile(case: Case, world: World, note: Note) -> None:

@@ -119,9 +119,17 @@ def test_ranks_that_share_a_device_are_timed_and_agree(request_of, here, monkeyp
     assert "| synthetic | 1 | 2 | " in table_of("sharing", found)
 
 
+@pytest.mark.long
+def test_sums_without_mpi_are_timed_and_agree(request_of, here):
+    found = list(launched.transport(request_of("transport")))
+    assert [(each["ranks"], each["transport"]) for each in found] == [(2, "mpi"), (2, "gloo")]
+    assert all(each["agrees"] and 0 < each["sum_seconds"] < each["round_seconds"] for each in found)
+    assert "| synthetic | 2 | `gloo` | " in table_of("transport", found)
+
+
 def test_all_parts_together_take_ten_minutes_at_most(source):
     asked = kit.requests(tuple(kit.PARTS), kit.SETTINGS, "cuda", source, Turns(10, 3))
-    assert len(asked) == 13
+    assert len(asked) == 14
     assert sum(each.limit_s for each in asked) <= 600
 
 

@@ -31,6 +31,7 @@ launch.set_defaults(1)
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))  # as a script: before baycomp's own "tests"
 
 from fedmpi.algorithms.base import Algorithm  # noqa: E402
+from fedmpi.case.reductions import ExactOptions  # noqa: E402
 from fedmpi.cli.options import Data  # noqa: E402
 from fedmpi.cli.plan import check_places, plan_suite  # noqa: E402
 from fedmpi.client.client import Client  # noqa: E402
@@ -163,6 +164,26 @@ def check_device_buffers_change_nothing(world, root):
         if world.is_root:
             found = differences(root / "runs" / name, job.folder)
             assert [line.split(":")[0] for line in found] == ["config name", "config reduction.buffers"]
+
+
+def check_sums_without_mpi_change_nothing(world, root):
+    """Sums by Gloo have the bits and the counts of those by MPI; with float32 on so many ranks, too.
+
+    NCCL's way: updates stay on the device for the sum, and models travel in host memory.
+    """
+    for name, on_device in (("exact", False), ("exact", True), ("float32", False)):
+        place = (root / f"sums-{on_device}", "case=fedavg", f"reduction.name={name}")
+        runs = [only(*place, f"reduction.transport={transport}") for transport in ("mpi", "gloo")]
+        complete(runs[0], world)
+        with patch.object(ExactOptions, "on_device", on_device):
+            complete(runs[1], world)
+        assert world.collectives.transport is None
+        if world.is_root:
+            found = differences(*(job.folder for job in runs))
+            assert [line.split(":")[0] for line in found] == ["config name", "config reduction.transport"]
+            (first,), (second,) = (load_run(job.folder).attempts for job in runs)
+            for counted in ("collective_calls", "collective_bytes"):
+                assert np.array_equal(first.measurements[counted], second.measurements[counted])
 
 
 def check_a_server_that_trains_changes_nothing(world, root):
@@ -362,6 +383,7 @@ def check_all(world, root, mpi):
         check_device_buffers_change_nothing(world, root)
         if mpi == "mpich":
             check_masks_change_nothing(world, root)
+            check_sums_without_mpi_change_nothing(world, root)
             check_a_server_that_trains_changes_nothing(world, root)
             check_resume_of_a_servers_state(world, root)
         check_divergence(world, root)

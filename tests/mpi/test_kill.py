@@ -19,6 +19,7 @@ METHODS = [
     Blow("choco", 3, "one rank"),
     Blow("links", 2, "one rank", "TERM"),
     Blow("dropouts", 3, "everything"),  # secure sums
+    Blow("gloo", 3, "one rank"),
 ]
 EXCHANGE = [
     Blow("buffered", 2, "launcher"),  # with residuals, as the next

@@ -85,6 +85,10 @@ compression = { name = "top-k", feedback = false }; privacy = "distributed"; wei
     -> case.compression: "distributed" privacy adds noise to sums ... use "random-k" with scaled = false
 compression = "sign"; privacy = "central"; weights = "equal"
     -> case.compression.feedback: ... use feedback = false
+compression = "sign"; reduction = { transport = "gloo" }
+    -> case.reduction.transport: updates by "sign" travel one by one and have no sum: use "mpi"
+down_compression = "int8"; reduction = { transport = "nccl" }; device = "cuda"; kernels = "csr"
+    -> case.reduction.transport: "int8" compresses in host memory: use "mpi"
 compression = "sign"; reduction = { buffers = "device" }
     -> case.reduction.buffers: "sign" compresses in host memory: use "host"
 down_compression = "powersgd" -> case.down_compression: "powersgd" takes its basis from the updates of all
@@ -127,6 +131,8 @@ topology = "ring"; algorithm = "scaffold"; optimizer = "sgd" -> case.topology: s
 algorithm = "scaffold"; optimizer = { name = "sgd", momentum = 0.9 } -> case.optimizer: scaffold has plain SGD
 topology = "ring"; algorithm = "self-train" -> case.topology: self-train averages nothing: use topology "server"
 topology = "ring"; reduction = "secagg" -> case.reduction: topology "ring" has no sum at a server: use "exact"
+topology = "ring"; reduction = { transport = "gloo" }; weights = "equal"
+    -> case.reduction.transport: topology "ring" has no sum at a server: use "mpi"
 topology = "ring"; reduction = { buffers = "device" }
     -> case.reduction.buffers: topology "ring" exchanges models in host memory: use "host"
 topology = "ring"; down_compression = "int8" -> case.down_compression: topology "ring" has no way down: use "none"
@@ -160,7 +166,7 @@ model = { norm = "graph" }; algorithm = { name = "fedbn", pf = "shared" }
     -> case.algorithm.pf: unknown key; fedcch has it (known: name)
 reduction = { clip = 2.0 }
     -> case.reduction.clip: unknown key; fixed32, secagg, secagg+, lightsecagg have it
-       (known: buffers, dropouts, name)
+       (known: buffers, transport, dropouts, name)
 reduction = { name = "fixed32", clip = 0.0 } -> case.reduction.clip: input should be greater than 0
 model = { norm = "batch" }; algorithm = "fedcch"; reduction = "fixed32"
     -> case.reduction.clip: fedcch averages models, not updates, and "fixed32" cuts their elements: 8 or
@@ -182,6 +188,14 @@ reduction = { name = "secagg", server = "active" }
     -> case.reduction.threshold: an active server could show two lists of survivors: it must be above 2/3
 reduction = { name = "secagg+", server = "active" }
     -> case.reduction.server: input should be 'semi-honest' (got 'active')
+reduction = { transport = "nccl" }
+    -> case.reduction.transport: "nccl" sums between GPUs: use device = "cuda", or "gloo"
+reduction = { transport = "ucx" } -> case.reduction.transport: ... 'mpi', 'gloo' or 'nccl'
+reduction = { name = "secagg", transport = "gloo" } -> case.reduction.transport: input should be 'mpi'
+algorithm = "median"; reduction = { transport = "gloo" }
+    -> case.reduction: median needs every client's update and computes no sum: remove the setting
+schedule = { name = "buffered", size = 3, clock = "real" }; reduction = { transport = "gloo" }
+    -> case.reduction.transport: updates by the real clock are summed on rank 0 alone: use "mpi"
 reduction = { name = "secagg", buffers = "device" }
     -> case.reduction.buffers: input should be 'host' (got 'device')
 algorithm = "self-train"; reduction = { dropouts = { probability = 0.1 } }

@@ -249,4 +249,6 @@ def test_an_upload_is_a_message_of_its_client_on_rank_0_and_of_its_rank_elsewher
 def test_messages_in_a_devices_memory_are_not_audited(fedmpi, tiny_suite, option):
     done = fedmpi("run", tiny_suite, "--set", "reduction.buffers=device", option)
     assert done.returncode == 2
-    assert done.stderr == 'fedmpi: --audit reads messages in host memory: use reduction.buffers = "host"\n'
+    assert done.stderr == (
+        'fedmpi: --audit reads messages in host memory: use reduction.buffers = "host" and transport = "mpi"\n'
+    )

@@ -28,23 +28,25 @@ from fedmpi.store import disk
 
 PARTS = {
     "device": (20.0, "rounds:describe_device"),
-    "agreement": (80.0, "agreement:findings"),
+    "agreement": (65.0, "agreement:findings"),
     "rounds": (45.0, "rounds:timed"),
     "profile": (35.0, "rounds:profiled"),
-    "resume": (70.0, "launched:resume"),
-    "ranks": (60.0, "launched:ranks"),
+    "resume": (60.0, "launched:resume"),
+    "ranks": (50.0, "launched:ranks"),
     "sharing": (50.0, "launched:sharing"),
+    "transport": (35.0, "launched:transport"),
 }
 """In the order in which they run: seconds after which a part is ended, and what does it."""
 
-PER_SETTING = ("rounds", "profile", "sharing")
-"""Parts that run once for each setting."""
+SEVERAL_RANKS = ("sharing", "transport")
+PER_SETTING = ("rounds", "profile", *SEVERAL_RANKS)
+"""Parts that run once for each setting, those of `SEVERAL_RANKS` for each of `GROUPS_OF`."""
 
 SETTINGS = ("proteins", "nci1", "molecules", "sider")
 PEER_PROFILED = ("synthetic", "proteins", "sider")
 """Settings whose peer is profiled: in the others the profiler takes minutes for its operators."""
 GROUPS_OF = {"synthetic": 1, "nci1": 8}
-"""Settings in which ranks share the device, with the size of a group: four groups and no fewer."""
+"""Settings of runs on several ranks, with the size of a group: four groups and no fewer."""
 
 CHECKS, ROUNDS, RESUME = "gpu/checks", "gpu/rounds", "gpu/resume"
 """Suites: what is held against the CPU, the settings that are timed, and what is killed and resumed."""
@@ -101,7 +103,7 @@ def requests(
         for part in PARTS
         if part in parts
         for setting in (settings if part in PER_SETTING else ("",))
-        if part != "sharing" or setting in GROUPS_OF
+        if part not in SEVERAL_RANKS or setting in GROUPS_OF
     ]
 
 

@@ -1,4 +1,4 @@
-"""Whole runs on a device, as a user starts them: killed and resumed, on several ranks, device buffers."""
+"""Whole runs on a device, as a user starts them: killed and resumed, on several ranks, without MPI's sums."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from fedmpi.benchmarks.gpu.kit import CHECKS, GROUPS_OF, RESUME, ROUNDS, Request, Skipped
 from fedmpi.benchmarks.gpu.rounds import checked_case
@@ -92,11 +93,9 @@ def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
     Skipped
         There is no launcher, or the data are not at hand.
     """
-    size = GROUPS_OF[request.setting]
-    settings = [f"setting={request.setting}", f"group_size={size}", f"rounds={2 * _WARMUP}", "server=shared"]
-    checked_case(request)  # its data are there
+    size, command = _in_groups(request)
     _launcher()  # or there is nothing to share
-    command, first = _command(request, ROUNDS, settings), None
+    first = None
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as name:
         for count in _SHARING:
             folder = Path(name, str(count))
@@ -111,6 +110,47 @@ def sharing(request: Request) -> Iterator[Mapping[str, Any]]:
                 "round_seconds": float(np.median(_round_seconds(case)[_WARMUP:])),
                 **_verdict(lines),
             }
+
+
+def transport(request: Request) -> Iterator[Mapping[str, Any]]:
+    """Yield the seconds of a round, and of its sums, by MPI and by NCCL, and whether these agree.
+
+    On two ranks, or on one where there is one GPU: NCCL then sums in its own test alone. On the CPU Gloo
+    stands in its place.
+
+    Raises
+    ------
+    Skipped
+        There is no launcher, or the data are not at hand.
+    """
+    _, command = _in_groups(request)
+    name = "gloo" if request.device == "cpu" else "nccl"
+    count = RANKS if request.device == "cpu" else min(RANKS, torch.cuda.device_count())
+    first = None
+    with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
+        for each in ("mpi", name):
+            out = Path(folder, each)
+            changed = [*command, "--set", f"reduction.transport={each}"]
+            run(changed, out, _launcher(count) if count > 1 else ())
+            case = only_case(out)
+            first = first or case
+            lines = [line for line in differences(first, case) if not line.startswith("config ")]
+            yield {
+                "setting": request.setting,
+                "ranks": count,
+                "transport": each,
+                "round_seconds": float(np.median(_round_seconds(case)[_WARMUP:])),
+                "sum_seconds": float(np.median(_sum_seconds(case)[_WARMUP:])),
+                **_verdict(lines),
+            }
+
+
+def _in_groups(request: Request) -> tuple[int, list[str]]:
+    """Return the size of a group, and the run of a setting that has one for every rank; its data exist."""
+    size = GROUPS_OF[request.setting]
+    settings = [f"setting={request.setting}", f"group_size={size}", f"rounds={2 * _WARMUP}", "server=shared"]
+    checked_case(request)
+    return size, _command(request, ROUNDS, settings)
 
 
 def _command(request: Request, suite: str, settings: Sequence[str]) -> list[str]:
@@ -173,3 +213,9 @@ def _verdict(lines: Sequence[str], resumed: bool = True) -> dict[str, Any]:
 
 def _round_seconds(folder: Path) -> Any:
     return load_run(folder).attempts[-1].measurements["round_seconds"]
+
+
+def _sum_seconds(folder: Path) -> Any:
+    """Return the seconds that rank 0 spends in each round's sums, with its waits there."""
+    attempt = load_run(folder).attempts[-1]
+    return attempt.measurements["collective_seconds"][:, 0, attempt.collectives.index("Reduce")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedmpi.case.privacy import Private
 from fedmpi.case.schema import Case, Misfits
 from fedmpi.partition.options import PopulationOptions
+from fedmpi.registry.checks.reduction import in_host_memory
 
 
 def misfits(case: Case) -> Misfits:
@@ -17,8 +18,9 @@ def misfits(case: Case) -> Misfits:
     if case.reduction.secret and not options.linear:
         text = f'{sums} adds what it must not see, and updates by {kind} cannot be added: use "random-k"'
         yield "compression", text
-    if case.reduction.buffers == "device":
-        yield "reduction.buffers", f'{kind} compresses in host memory: use "host"'
+    yield from in_host_memory(case, f"{kind} compresses")
+    if case.reduction.transport == "gloo" and not options.linear:
+        yield "reduction.transport", f'updates by {kind} travel one by one and have no sum: use "mpi"'
     if isinstance(case.partition, PopulationOptions) and (options.residual or options.pooled):
         text = f'{kind} needs clients that stay, partition "population" samples others each round'
         yield "compression", f'{text}: use feedback = false, and not "powersgd"'
@@ -40,8 +42,7 @@ def _down(case: Case) -> Misfits:
         return
     if options.pooled:
         yield "down_compression", f'{kind} takes its basis from the updates of all clients: use "top-k"'
-    if case.reduction.buffers == "device":
-        yield "reduction.buffers", f'{kind} compresses in host memory: use "host"'
+    yield from in_host_memory(case, f"{kind} compresses")
     if isinstance(case.partition, PopulationOptions):
         text = 'changes need clients that have the model before, and partition "population" samples others'
         yield "down_compression", f'{text} each round: use "none"'

@@ -101,8 +101,8 @@ RULES = (
     ),
     Rule(
         "reduction",
-        "`reduction` other than exact",
-        lambda case: case.reduction.name != "exact",
+        "`reduction` other than exact by MPI",
+        lambda case: case.reduction.name != "exact" or case.reduction.transport != "mpi",
         {"no sum": "{name} needs every client's update and computes no sum: remove the setting `reduction`"},
     ),
     Rule(

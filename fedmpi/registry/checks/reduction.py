@@ -30,10 +30,20 @@ def misfits(algorithm: Algorithm, case: Case) -> Misfits:
             yield "reduction.threshold", text
         if find_spec("cryptography") is None:
             yield "reduction", f"{kind} needs the extra secure: pip install 'fedmpi[secure]'"
+    if reduction.transport == "nccl" and case.device != "cuda":
+        yield "reduction.transport", '"nccl" sums between GPUs: use device = "cuda", or "gloo"'
     if late := [each.round for each in reduction.dropouts.schedule if each.round > case.rounds]:
         yield "reduction.dropouts", f"round {late[0]} of the schedule is behind the last, {case.rounds}"
     if isinstance(reduction, SecAggPlusOptions) and (reason := _thin_ring(algorithm, case, reduction)):
         yield "reduction.neighbours", reason
+
+
+def in_host_memory(case: Case, why: str) -> Misfits:
+    """Yield the settings that keep updates on a device, where they have to be in host memory."""
+    if case.reduction.buffers == "device":
+        yield "reduction.buffers", f'{why} in host memory: use "host"'
+    if case.reduction.transport == "nccl":
+        yield "reduction.transport", f'{why} in host memory: use "mpi"'
 
 
 def _thin_ring(algorithm: Algorithm, case: Case, reduction: SecAggPlusOptions) -> str:

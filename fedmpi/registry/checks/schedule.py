@@ -9,6 +9,7 @@ from fedmpi.case.schema import Case, Misfits
 from fedmpi.datasets.loading import num_datasets
 from fedmpi.errors import BadInput
 from fedmpi.partition.options import PopulationOptions
+from fedmpi.registry.checks.reduction import in_host_memory
 
 
 def misfits(case: Case) -> Misfits:
@@ -47,8 +48,7 @@ def _stale(case: Case, kind: str) -> Misfits:
         yield "reduction", f'{text}: use "exact"'
     if case.reduction.dropouts.steps:
         yield "reduction.dropouts", f"{kind} waits for no client: remove the setting"
-    if case.reduction.buffers == "device":
-        yield "reduction.buffers", f'{kind} keeps models in host memory: use "host"'
+    yield from in_host_memory(case, f"{kind} keeps models")
     if case.down_compression.name != "none":
         text = f"changes need clients that have the model before, and {kind} gives each client its own"
         yield "down_compression", f'{text}: use "none"'
@@ -69,6 +69,9 @@ def _races(case: Case) -> Misfits:
         yield "server", 'a server that trains keeps the others waiting on the real clock: use "dedicated"'
     if case.compression.name != "none":
         yield "compression", 'updates by the real clock travel as float32: use "none", or clock = "virtual"'
+    if case.reduction.transport == "gloo":
+        text = 'updates by the real clock are summed on rank 0 alone: use "mpi", or clock = "virtual"'
+        yield "reduction.transport", text
     if isinstance(case.attack, UpdateAttack):
         yield "attack", 'attackers know the round, and the real clock has none: use clock = "virtual"'
     if not isinstance(case.privacy, NoPrivacy):

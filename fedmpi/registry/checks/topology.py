@@ -38,6 +38,8 @@ def _of_a_server(case: Case, kind: str) -> Misfits:
         yield "reduction", f'{kind} has no sum at a server: use "exact"'
     if case.reduction.dropouts.steps:
         yield "reduction.dropouts", f"{kind} has no server from which clients drop out: remove it"
+    if case.reduction.transport != "mpi":
+        yield "reduction.transport", f'{kind} has no sum at a server: use "mpi"'
     if case.reduction.buffers != "host":
         yield "reduction.buffers", f'{kind} exchanges models in host memory: use "host"'
     if case.down_compression.name != "none":
