@@ -2,77 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import re
-import resource
 import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedmpi.benchmarks.peers import load_reference
+from fedmpi.benchmarks.peer_programs import NAME, Children, Outcome, finished, in_turn, saved, version_of
 from fedmpi.benchmarks.samples import Measurement, Report, Turns, against_peer, figures_of
 from fedmpi.benchmarks.whole_runs import only_case, run
 from fedmpi.case.schema import Case
-from fedmpi.client.federation import deal, load
-from fedmpi.clock import Stopwatch
 from fedmpi.comm.interrupt import raised
 from fedmpi.comm.launch import launcher
 from fedmpi.config import locations
 from fedmpi.datasets.source import DataSource
-from fedmpi.errors import BadInput, RunFailed
+from fedmpi.errors import BadInput
 from fedmpi.registry.check import Checked
 from fedmpi.store import arrivals
 from fedmpi.store.reader import load_run
 
 RANKS = 3
 """The server, and two that train."""
-
-_NAME = "bench peers"
-_VERSION = "import importlib.metadata as found; print(found.version('appfl'))"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run took, and how its last model scores.
-
-    Attributes
-    ----------
-    figures : mapping
-        `update_seconds`: from the first step of the server to the last, by update. `update_cpu_seconds`: of
-        all ranks while clients train, by update. `run_wall_seconds`, `run_cpu_seconds`: of the whole run.
-    accuracy : float
-        Mean over clients of the test accuracy of the last model.
-    training : float
-        CPU seconds of one local epoch, where the program tells them; else NaN.
-    """
-
-    figures: Mapping[str, float]
-    accuracy: float
-    training: float = np.nan
-
-
-def version_of(python: Path) -> str:
-    """Return which APPFL this Python has.
-
-    Raises
-    ------
-    BadInput
-        It has none, or there is no such Python.
-    """
-    try:
-        done = subprocess.run([str(python), "-c", _VERSION], capture_output=True, text=True, check=False)
-    except OSError:
-        done = None
-    if done is None or done.returncode != 0:
-        raise BadInput(f"--peer {python}: name a Python that has APPFL (bench/peers/README.md)")
-    return done.stdout.strip()
 
 
 def compare(
@@ -108,16 +61,19 @@ def compare(
     RunFailed
         A run ended with an error.
     """
-    version = version_of(python)
+    version = version_of(python, "appfl")
+    if version is None:
+        raise BadInput(f"--peer {python}: name a Python that has APPFL (bench/peers/README.md)")
     measurements: list[Measurement] = []
     results: dict[str, Any] = {}
     statements = []
     for checked, command in cases:
         name = checked.case.name
         with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder, raised(signal.SIGTERM):
-            graphs = _saved(checked, source, Path(folder) / "graphs.npz")
+            graphs = saved(checked, source, Path(folder) / "graphs.npz")
             peers_run = partial(peer_run, checked.case, python, graphs)
-            found = _in_turn(peers_run, partial(own_run, checked.case, command), turns, told)
+            runs = {"peer": peers_run, "fedmpi": partial(own_run, checked.case, command)}
+            found = in_turn(runs, turns, told)
         peer, own = (figures_of([each.figures for each in outcomes]) for outcomes in found.values())
         rows, ratios = against_peer({"setting": name}, peer, own)
         measurements += rows
@@ -134,28 +90,6 @@ def compare(
     return Report("peers", settings, measurements, results, statements)
 
 
-def _in_turn(
-    peer: Callable[[], Outcome], own: Callable[[], Outcome], turns: Turns, told: Callable[[str], None]
-) -> dict[str, tuple[Outcome, ...]]:
-    """Return the outcomes of both programs, a run of each in turn."""
-
-    def one(program: str, run: Callable[[], Outcome], turn: int) -> Outcome:
-        told(f"turn {turn + 1} of {turns.warmup + turns.repetitions}, {program}")
-        return run()
-
-    return turns.of({"peer": partial(one, "peer", peer), "fedmpi": partial(one, "fedmpi", own)})
-
-
-def _saved(checked: Checked, source: DataSource, path: Path) -> Path:
-    """Write the graphs of a case's clients for the peer."""
-    source.prepare(checked.case.dataset.name)
-    raws = load(checked.case, source)
-    reference = load_reference()
-    clients = reference.splits_of(raws, deal(checked.case, checked.algorithm, raws))
-    reference.save_splits(path, clients, raws[0].num_classes)
-    return path
-
-
 def peer_run(case: Case, python: Path, graphs: Path) -> Outcome:
     """Run the peer on the clients' graphs."""
     script = locations.find("peers/asynchronous").with_name("appfl_async.py")
@@ -169,14 +103,7 @@ def peer_run(case: Case, python: Path, graphs: Path) -> Outcome:
     }
     words = [str(python), "-m", "mpi4py", str(script), str(graphs)]
     command = [*_starter(python), *words, *(f"--{name}={value}" for name, value in options.items())]
-    whole = _Children()
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    taken = whole.figures
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["without a word"]
-        errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
-        raise RunFailed(f"{_NAME}: APPFL has ended: {(errors or lines)[-1]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    found, taken = finished(command, "APPFL")
     cpu = sum(found["cpu_seconds"]) / found["updates"]
     figures = {"update_seconds": found["update_seconds"], "update_cpu_seconds": cpu, **taken}
     return Outcome(figures, found["test_accuracy"], found["train_seconds"])
@@ -185,14 +112,14 @@ def peer_run(case: Case, python: Path, graphs: Path) -> Outcome:
 def _starter(python: Path) -> list[str]:
     """Return the words that start the peer's ranks: by the launcher of its own MPI, where it has one."""
     beside = python.with_name("mpiexec")
-    return [str(beside), "-n", str(RANKS)] if beside.exists() else launcher(RANKS, _NAME)
+    return [str(beside), "-n", str(RANKS)] if beside.exists() else launcher(RANKS, NAME)
 
 
 def own_run(case: Case, command: Sequence[str]) -> Outcome:
     """Run a case by the real clock, into a folder that is removed."""
     with tempfile.TemporaryDirectory(prefix="fedmpi-bench-") as folder:
-        starter, whole = launcher(RANKS, _NAME), _Children()
-        run(command, Path(folder), starter, f"{_NAME}: fedmpi ended with")
+        starter, whole = launcher(RANKS, NAME), Children()
+        run(command, Path(folder), starter, f"{NAME}: fedmpi ended with")
         taken = whole.figures
         record = load_run(only_case(Path(folder)))
         order = arrivals.load(record.folder, record.config_digest, len(record.clients), 1)
@@ -202,23 +129,6 @@ def own_run(case: Case, command: Sequence[str]) -> Outcome:
     cpu = order["cpu_seconds"] / (size * case.rounds)
     figures = {"update_seconds": seconds, "update_cpu_seconds": cpu, **taken}
     return Outcome(figures, float(record.results["test_accuracy"][-1].mean()))
-
-
-class _Children:
-    """Seconds of what this process starts and waits for from now on."""
-
-    def __init__(self) -> None:
-        self._watch, self._before = Stopwatch(), self._cpu()
-
-    @staticmethod
-    def _cpu() -> float:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Wall-clock seconds, and CPU seconds of the processes that have ended."""
-        return {"run_wall_seconds": self._watch.wall, "run_cpu_seconds": self._cpu() - self._before}
 
 
 def _statement(name: str, peer: Mapping[str, Any], own: Mapping[str, Any], found: Mapping[str, Any]) -> str:

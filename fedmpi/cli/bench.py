@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _SEEDS = (10, 42, 79, 111, 123, *range(1000, 1045))
 """Those of GCFL's five repetitions, in their order, and more."""
 _SUMS = "fixed32,secagg,secagg+,lightsecagg"
+_PEER_SUITES = ("peers/fedavg", "peers/networks")
 _ASYNCHRONOUS = "peers/asynchronous"
+_SIMULATORS = "peers/simulators"
 _MOST_FLOATS = 100_000_000
 """Beyond it a rank holds gigabytes of copies."""
 _RANKS_PER_CORE = 64
@@ -156,7 +158,7 @@ def peers(
     accuracy: bool = False,
     rounds: Annotated[int, typer.Option(min=1)] = 50,
     seeds: Annotated[int, typer.Option(min=2, max=len(_SEEDS))] = 5,
-    peer: Annotated[Path | None, typer.Option(metavar="PYTHON")] = None,
+    pythons: Annotated[list[Path] | None, typer.Option("--peer", metavar="PYTHON")] = None,
     as_json: Json = False,
 ) -> int:
     """Run the same rounds in plain PyTorch Geometric and here, in turn: ratios of times, or accuracies.
@@ -165,15 +167,15 @@ def peers(
     ----------
     settings
         Of proteins, nci1, molecules, coauthor-cs, ciao; default these, with --accuracy proteins. With --peer
-        of asynchronous, buffered.
+        of asynchronous, buffered, or of proteins-all, nci1-all.
     accuracy
         Compare accuracies over seeds instead of times.
     rounds
         With --accuracy: rounds.
     seeds
         With --accuracy: seeds.
-    peer
-        A Python that has APPFL: its asynchronous runs are the peer's.
+    pythons
+        A Python that has a peer: APPFL for asynchronous runs; else pfl or BlazeFL, and may be repeated.
 
     Examples
     --------
@@ -183,11 +185,11 @@ def peers(
     why = "--accuracy takes no times" if accuracy else "without --accuracy times are compared"
     refuse_beside(context, why, {str(each.name) for each in context.command.params} - others)
     default = "proteins" if accuracy else "proteins,nci1,molecules,coauthor-cs,ciao"
-    chosen = _peer_cases(default if settings is None else settings)
-    _check_peer(chosen, peer, accuracy)
+    suite, chosen = _peer_cases(default if settings is None else settings)
+    _check_peers(suite, chosen[0].case.name, pythons or [], accuracy)
     show = measuring("peers")
-    if peer is not None:
-        return show(_asynchronous(chosen, data, peer, turns), as_json)
+    if pythons:
+        return show(_programs_in_turn(suite, chosen, data, pythons, turns), as_json)
     from fedmpi.benchmarks.peers import compare_accuracies, compare_times
 
     given = chosen, data.source(), _world()
@@ -196,43 +198,51 @@ def peers(
     return show(compare_times(*given, turns), as_json)
 
 
-def _peer_cases(settings: str) -> list[Checked]:
-    """Return the cases of the suites in ``peers/`` by their labels, in the order given."""
+def _peer_cases(settings: str) -> tuple[str, list[Checked]]:
+    """Return cases of ``peers/`` by labels, in the order given, and the suite where their peer needs it."""
     from fedmpi.config import locations
     from fedmpi.config.suite import read
     from fedmpi.registry.check import check_suite
 
-    suites = [read(locations.find(name)) for name in ("peers/fedavg", "peers/networks", _ASYNCHRONOUS)]
-    known = {each.case.name: each for suite in suites for each in check_suite(suite)}
-    return [known[name] for name in names_of(settings, known, "--settings")]
+    suites = (*_PEER_SUITES, _ASYNCHRONOUS, _SIMULATORS)
+    known = {
+        each.case.name: (suite, each) for suite in suites for each in check_suite(read(locations.find(suite)))
+    }
+    chosen = [known[name] for name in names_of(settings, known, "--settings")]
+    peers = {suite if suite not in _PEER_SUITES else "" for suite, _ in chosen}
+    if len(peers) > 1:
+        raise BadInput(f"--settings {settings}: give settings of one kind of peer (bench/peers/README.md)")
+    return peers.pop(), [each for _, each in chosen]
 
 
-def _check_peer(chosen: list[Checked], peer: Path | None, accuracy: bool) -> None:
-    """Refuse cases of one peer beside those of the other, and what the other cannot."""
-    real = [each.case.name for each in chosen if each.case.schedule.real]
-    if peer is None and real:
-        raise BadInput(f"{real[0]} needs --peer PYTHON, one that has APPFL (bench/peers/README.md)")
-    if peer is not None and (accuracy or len(real) < len(chosen)):
-        raise BadInput("--peer: use it with --settings asynchronous or buffered, without --accuracy")
+def _check_peers(suite: str, setting: str, pythons: list[Path], accuracy: bool) -> None:
+    """Refuse settings without the Python of their peer, and what that peer cannot."""
+    if suite and not pythons:
+        package = "APPFL" if suite == _ASYNCHRONOUS else "pfl or BlazeFL"
+        raise BadInput(f"{setting} needs --peer PYTHON, one that has {package} (bench/peers/README.md)")
+    if pythons and (accuracy or not suite):
+        names = "asynchronous, buffered, proteins-all or nci1-all"
+        raise BadInput(f"--peer: use it with --settings {names}, without --accuracy")
+    if suite == _ASYNCHRONOUS and len(pythons) > 1:
+        raise BadInput("--peer: give one, which has APPFL (bench/peers/README.md)")
 
 
-def _asynchronous(chosen: list[Checked], data: Data, peer: Path, turns: Pairs) -> Report:
-    """Return what asynchronous runs take here and in APPFL."""
-    from fedmpi.benchmarks.asynchronous import compare
+def _programs_in_turn(
+    suite: str, chosen: list[Checked], data: Data, pythons: list[Path], turns: Pairs
+) -> Report:
+    """Return what whole runs take here and in peers that are programs of their own."""
+    from fedmpi.benchmarks import asynchronous, simulators
     from fedmpi.benchmarks.whole_runs import command_of
 
     offline = bool(data.offline)
     commands = [
-        command_of(
-            _ASYNCHRONOUS,
-            [f"setting={each.case.name}"],
-            mirror=data.mirror,
-            data=data.data,
-            offline=offline,
-        )
+        command_of(suite, [f"setting={each.case.name}"], mirror=data.mirror, data=data.data, offline=offline)
         for each in chosen
     ]
-    return compare(list(zip(chosen, commands, strict=True)), data.source(), peer, turns, told)
+    cases = list(zip(chosen, commands, strict=True))
+    if suite == _ASYNCHRONOUS:
+        return asynchronous.compare(cases, data.source(), pythons[0], turns, told)
+    return simulators.compare(cases, data.source(), pythons, turns, told)
 
 
 def ranks(

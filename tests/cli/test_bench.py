@@ -168,7 +168,17 @@ def test_peers_accuracy(fedmpi, real_data):
         (["peers", "--rounds", "5"], "without --accuracy times are compared: leave --rounds out"),
         (["peers", "--accuracy", "--warmup", "0"], "--accuracy takes no times: leave --warmup out"),
         (["peers", "--settings", "asynchronous"], "asynchronous needs --peer PYTHON, one that has APPFL"),
-        (["peers", "--peer", sys.executable], "--peer: use it with --settings asynchronous or buffered"),
+        (["peers", "--settings", "nci1-all"], "nci1-all needs --peer PYTHON, one that has pfl or BlazeFL"),
+        (["peers", "--settings", "nci1,nci1-all"], "give settings of one kind of peer"),
+        (["peers", "--peer", sys.executable], "--peer: use it with --settings asynchronous, buffered,"),
+        (
+            ["peers", "--settings", "buffered", "--peer", sys.executable, "--peer", sys.executable],
+            "--peer: give one, which has APPFL",
+        ),
+        (
+            ["peers", "--settings", "proteins-all", "--peer", sys.executable],
+            f"--peer {sys.executable}: name a Python that has pfl or BlazeFL",
+        ),
         (
             ["peers", "--settings", "buffered", "--peer", sys.executable],
             f"--peer {sys.executable}: name a Python that has APPFL",
