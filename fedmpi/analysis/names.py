@@ -52,6 +52,14 @@ _ALGORITHMS = {
 }
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 
+_FORMS = {
+    "one-shot-mean": "one-shot averaging",
+    "dfedavgm": "DFedAvgM",
+    "fedbuff": "FedBuff",
+    "top-k": "top-k FedAvg",
+}
+"""Forms of FedAvg that tracks of the leaderboard have as methods of their own."""
+
 ORDER = tuple(_ALGORITHMS)[:6]
 """Algorithms in the order in which they are shown, before all others."""
 
@@ -70,7 +78,7 @@ _WITH_FEDAVG = ("fclg", "fclg-h", "intra-kl", "intra-mse")
 
 def algorithm_name(name: str) -> str:
     """Return an algorithm's name as papers write it."""
-    return _ALGORITHMS.get(name, name)
+    return _ALGORITHMS.get(name) or _FORMS.get(name, name)
 
 
 def dataset_name(name: str) -> str:

@@ -56,8 +56,9 @@ def test_the_first_screen_says_which_method_by_how_much_at_what_cost_and_how_sur
     )
     assert said[2] == (
         "Against FedAvg 2 of 4 methods are decided over the federations, with a probability of at least 0.95: "
-        "1 better (Ditto) and 1 practically equivalent (FedProx). 2 more differ "
-        "significantly from FedAvg on at least one federation."
+        "1 better (Ditto) and 1 practically equivalent (FedProx). Of the others "
+        "significantly better on at least one federation: FedPer and self-train; worse: "
+        "FedPer and self-train."
     )
     assert said[3].startswith("Ditto has the best average rank: 1.") and len(said) == 4
 
@@ -93,7 +94,9 @@ def test_unfinished_federations_are_open_and_not_judged(found, rows):
     said = findings.sentences(part)
     assert said[0].endswith("judged: B-iid10, B-iid30, B-dirichlet0.1 and B-scaffold5.")
     assert "interval" not in said[1] and "probability" not in said[1]
-    assert said[2].startswith("With fewer than 5 federations no method is decided over all of them. 4 differ")
+    assert said[2].startswith(
+        "With fewer than 5 federations no method is decided over all of them. Significantly better"
+    )
     assert part.verdicts("B-iid10") == {} and part.comparisons["ditto"].datasets == 4
 
 

@@ -87,16 +87,19 @@ def decided(found: Board) -> str:
         return ""
     by_decision = grouped(found.comparisons, lambda method: found.comparisons[method].decision)
     left, total = by_decision.pop(OPEN, []), len(found.comparisons)
-    own = [method for method in left if any(found.tally(method, REFERENCE))]
+    tallies = {method: found.tally(method, REFERENCE) for method in left}
+    wins, losses = (_names([method for method in left if tallies[method][place]]) for place in (0, 1))
     parts = [f"{len(each)} {_WORDS.get(key, key)} ({_names(each)})" for key, each in by_decision.items()]
     said = f"Against FedAvg {total - len(left)} of {total} methods are decided over the federations"
     if len(found.finished) < FEWEST_DATASETS:
         said = f"With fewer than {FEWEST_DATASETS} federations no method is decided over all of them"
     elif parts:
         said += f", with a probability of at least {SURE}: {joined(parts)}"
-    others = f"{len(own)}{' more' if parts else ''} differ{'s' if len(own) == 1 else ''}"
-    alone = f" {others} significantly from FedAvg on at least one federation." if own else ""
-    rest = len(left) - len(own)
+    rest = len(left) - sum(map(any, tallies.values()))
+    whose = "Of the others s" if parts else "S"
+    alone = (
+        f" {whose}ignificantly better on at least one federation: {wins}; worse: {losses}." if left else ""
+    )
     return f"{said}.{alone}{f' Open: {rest} of {total}.' if rest else ''}"
 
 
@@ -161,4 +164,4 @@ def kind(partition: str) -> str:
 
 
 def _names(listed: Sequence[str]) -> str:
-    return joined([algorithm_name(each) for each in listed])
+    return joined([algorithm_name(each) for each in listed]) if listed else "none"
