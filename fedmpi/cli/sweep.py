@@ -22,7 +22,7 @@ from fedmpi.comm.launch import launcher, python
 from fedmpi.config import locations
 from fedmpi.config.documents import short
 from fedmpi.config.suite import read
-from fedmpi.errors import BadInput, Interrupted, RunFailed
+from fedmpi.errors import BadInput, Diverged, Interrupted, RunFailed
 from fedmpi.jobs.status import last_error
 from fedmpi.store.lock import state, temporary_folder
 
@@ -274,6 +274,7 @@ class _Sweep:
             self._say(f"{counted(left, 'case')} {verb} left; the same command continues {rest}{refused}")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
-        if 3 in self._codes:
-            return 3
-        return 75 if left else 0
+        diverged = self._codes.count(Diverged.exit_code)
+        if left > diverged:
+            return Interrupted.exit_code
+        return Diverged.exit_code if diverged else 0

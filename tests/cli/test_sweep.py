@@ -30,6 +30,18 @@ def test_a_case_of_a_killed_sweep_finishes_its_round_and_ends(fedmpi_process, ti
     assert run.status == "interrupted" and run.reason.startswith("stopped by a signal after round")
 
 
+def test_a_sweep_that_is_stopped_has_cases_left_though_others_diverged(fedmpi_process, tiny_suite, tmp_path):
+    axis = 'end = [{ label = "wild", optimizer = { lr = 1e30 } }, { label = "endless", rounds = 100000 }]'
+    text = tiny_suite.read_text().replace("[matrix]", f"[matrix]\n{axis}")
+    (tmp_path / "ends.toml").write_text(text)
+    options = ("--set", "algorithm=fedavg", "--set", "checkpoint_seconds=0.1")
+    sweep = fedmpi_process("sweep", "ends.toml", "--out", "runs", *options)
+    wait_for(lambda: any((tmp_path / "runs").glob("endless*/checkpoints/manifest")))
+    sweep.send_signal(signal.SIGINT)
+    said = sweep.communicate()[0]
+    assert "diverged" in said and sweep.returncode == 75
+
+
 def test_the_next_start_removes_what_a_killed_sweep_left(
     fedmpi, fedmpi_process, tiny_suite, tmp_path, monkeypatch
 ):
