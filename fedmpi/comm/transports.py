@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 _LIMIT = timedelta(seconds=LIMIT_S)
 _LOOK_S = 1e-4
+_SETTLE_S = 0.05
+"""Until Gloo's thread has dropped the last sum: it takes Python's lock for that, which the group's end holds."""
 
 
 class Transport:
@@ -86,6 +88,7 @@ class Transport:
 
     def close(self) -> None:
         """Leave the other ranks."""
+        time.sleep(_SETTLE_S)
         distributed.destroy_process_group()
 
 
