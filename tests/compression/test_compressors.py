@@ -241,7 +241,9 @@ def test_powersgd_takes_the_step_of_pytorchs_hook(tmp_path: Path) -> None:
         decoded = compressor.expand(compressor.project(update)).reshape(20, 30)
         np.testing.assert_allclose(layer.module.weight.grad.numpy(), decoded, rtol=1e-4, atol=1e-5)
     finally:
-        time.sleep(0.2)  # Gloo's thread takes Python's lock to drop the last sum, and the group's end holds it
+        time.sleep(
+            0.2
+        )  # Gloo's thread takes Python's lock to drop the last sum, and the group's end holds it
         torch.distributed.destroy_process_group()
 
 
