@@ -25,7 +25,7 @@ T = TypeVar("T")
 _LIMIT = timedelta(seconds=LIMIT_S)
 _LOOK_S = 1e-4
 _SETTLE_S = 0.05
-"""Until Gloo's thread has dropped the last sum: it takes Python's lock for that, which a group's end holds."""
+"""Until Gloo's thread has dropped the last sum: that takes Python's lock, which a group's end holds."""
 
 
 class Transport:
