@@ -34,9 +34,9 @@ Screening = Annotated[str, typer.Argument(help="graphs, nodes, molecules, links,
 def screen(track: Screening, options: SweepOptions, rows: Path | None = None, budget: Budget = None) -> int:
     """Run reference methods on many federations and say which can tell methods apart; resumable from rows.
 
-    A federation is kept where a reference method is 5 points above a constant prediction, training alone and
-    together differ by 5 points, 2 points between two methods would be significant with ten seeds (at Holm's
-    first step for 30 methods), test parts have 200 examples, and FedAvg takes at most 20 CPU seconds.
+    A federation is kept where self-train or FedAvg is 5 points above a constant prediction, training alone
+    and together differ by 5 points, 2 points between two methods would be significant with ten seeds (at
+    Holm's first step for 30 methods), test parts have 200 examples, and FedAvg takes at most 20 CPU seconds.
 
     Parameters
     ----------

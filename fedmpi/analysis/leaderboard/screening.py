@@ -2,7 +2,8 @@
 
 A federation is kept where
 
-- a reference method is `LEAST` points or more above a constant prediction;
+- self-train or FedAvg is `LEAST` points or more above a constant prediction for the same clients (centralised
+  training has one client, so its constant is another one);
 - training alone and together (FedAvg or centralised) differ by as much;
 - a difference of `FOUND` points between two methods is significant with the winners' seeds at the first step
   of Holm's correction for `METHODS` methods, with the standard deviation over seeds of the difference between
@@ -42,6 +43,7 @@ from fedmpi.judging.estimates import LEVEL
 from fedmpi.metrics.metric import METRICS
 from fedmpi.store.reader import Run
 
+CLIENTS = (ALONE, REFERENCE)
 TOGETHER = (REFERENCE, "centralised")
 REFERENCES = (ALONE, *TOGETHER)
 """Methods that a screening runs."""
@@ -95,7 +97,10 @@ class Screened:
     ----------
     data : str
     scores : dict
-        Means over seeds of each method that has run there, and of a constant prediction ("constant").
+        Means over seeds of each method that has run there, and of a constant prediction for the clients of
+        self-train and FedAvg ("constant").
+    gain : float
+        The larger mean lead of self-train and FedAvg over it; minus infinity where neither has a score.
     detectable : float
         Least difference that is significant; NaN without two seeds.
     examples : int
@@ -107,15 +112,11 @@ class Screened:
 
     data: str
     scores: Mapping[str, float]
+    gain: float
     detectable: float
     examples: int
     seconds: float
     seeds: int
-
-    @property
-    def gain(self) -> float:
-        """The best reference method less the constant prediction."""
-        return max(self.scores.get(each, -math.inf) for each in REFERENCES) - self.scores["constant"]
 
     @property
     def gap(self) -> float:
@@ -180,16 +181,26 @@ def _screened(data: str, members: Sequence[Trial]) -> Screened:
         if not math.isnan(each.test):
             tests.setdefault(each.method, {})[each.seed] = 100 * each.test
     means = {method: float(np.mean(list(values.values()))) for method, values in tests.items()}
-    means["constant"] = 100 * float(np.mean([each.constant for each in members]))
+    of_clients = [each for each in members if each.method in CLIENTS]
+    constants = [100 * each.constant for each in of_clients]
+    means["constant"] = float(np.mean(constants)) if constants else math.nan
     spent = [each.cpu_seconds for each in members if each.method == REFERENCE]
     return Screened(
         data,
         means,
+        max(_lead(of_clients, method) for method in CLIENTS),
         detectable(tests),
         min(each.examples for each in members),
         min(spent, default=math.nan),
         len({each.seed for each in members}),
     )
+
+
+def _lead(members: Sequence[Trial], method: str) -> float:
+    """Return a method's mean lead over the constant of the same clients, in points; -inf without a score."""
+    leads = [100 * (each.test - each.constant) for each in members if each.method == method]
+    found = [lead for lead in leads if not math.isnan(lead)]
+    return float(np.mean(found)) if found else -math.inf
 
 
 def detectable(tests: Mapping[str, Mapping[int, float]]) -> float:
