@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,6 +18,16 @@ class Loaded(Protocol):
 
     def load(self) -> None:
         """Take over the model's parameters."""
+
+
+class Linear(NamedTuple):
+    """Arrays of a `LinearMap`, as compiled passes take them."""
+
+    weight: Floats
+    transposed: Floats
+    bias: Floats
+    weight_gradient: Floats
+    bias_gradient: Floats
 
 
 class LinearMap:
@@ -45,6 +55,8 @@ class LinearMap:
     weight, weight_gradient : float32 [width, in]
     transposed : float32 [in, width]
     bias, bias_gradient : float32 [width]
+    arrays : Linear
+        All of these.
     """
 
     def __init__(
@@ -74,6 +86,8 @@ class LinearMap:
         else:
             self.weight, self.weight_gradient = (zeros(self.width, depth) for _ in range(2))
             self.bias, self.bias_gradient = (np.zeros(self.width, np.float32) for _ in range(2))
+        gradients = self.weight_gradient, self.bias_gradient
+        self.arrays = Linear(self.weight, self.transposed, self.bias, *gradients)
 
     def load(self) -> None:
         """Take over the model's parameters; gradients become 0 with the model's."""
@@ -92,7 +106,7 @@ class LinearMap:
 
     def apply(self, x: Floats, out: Floats, *, relu: bool) -> None:
         """Set `out` [n, width] to the map of x [n, in], through ReLU on request."""
-        _apply(x, self.transposed, self.bias, out, relu)
+        apply(x, self.transposed, self.bias, out, relu)
 
     def apply_back(self, gradient: Floats, out: Floats) -> None:
         """Set `out` [n, in] to the gradient of the input from that of the output [n, width]."""
@@ -130,7 +144,8 @@ def _transpose(weight: Floats, out: Floats) -> None:
 
 
 @compiled
-def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool) -> None:
+def apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool) -> None:
+    """Set `out` [n, m] to the linear map of x [n, k], through ReLU on request."""
     for first in range(0, len(x), TILE):
         count = min(TILE, len(x) - first)
         products.rows_times(x, first, count, transposed, out, first)
