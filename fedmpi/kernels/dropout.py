@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import Floats, Ints
+from fedmpi.graphs.refinement.quotient import Quotient
 from fedmpi.graphs.streams import Drop, Words
 from fedmpi.kernels import dropout_loops as kernels
-from fedmpi.kernels.convolution import entries
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import reading
 
@@ -41,7 +41,7 @@ class FastDropout:
         streams: Words,
         rows: Floats,
         row_of: Ints,
-        members: tuple[Ints, Ints, int],
+        batch: Quotient,
         name: str = "dropped",
     ) -> tuple[Floats, Counts]:
         """Return rows after dropout, summed over each row's nodes, and how many keep an element, [Q, width].
@@ -55,16 +55,17 @@ class FastDropout:
         rows : float32 [n, width]
         row_of : int32 [Q]
             Row of each class.
-        members : int32 [Q + 1], int32 [N], int
-            Nodes of each class, and most of one, which decides the width of the integers.
+        batch : Quotient
+            Nodes of each class; most of one decide the width of the integers.
         name : str, optional
             Of the scratch array.
         """
-        pointers, nodes, largest = members
         shape = len(row_of), rows.shape[1]
         out = self._scratch(name, *shape)
-        kept = self._scratch(f"kept {number}", *shape, np.uint8 if largest < 256 else np.uint16)
-        kernels.drop(streams, number, self.how, pointers, nodes, self._hidden, rows, row_of, kept, out)
+        kept = self._scratch(f"kept {number}", *shape, np.uint8 if batch.largest_class < 256 else np.uint16)
+        kernels.drop(
+            streams, number, self.how, batch.member_ptr, batch.members, self._hidden, rows, row_of, kept, out
+        )
         return out, kept  # type: ignore[return-value]
 
     def back(self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts) -> Floats:
@@ -81,5 +82,5 @@ class FastDropout:
             What `apply` returned.
         """
         gradient = self._scratch("out gradient", *rows.shape)
-        kernels.dropout_backward(*entries(matrix), upstream, row_of, kept, self.how.scale, rows, gradient)
+        kernels.dropout_backward(*matrix.entries, upstream, row_of, kept, self.how.scale, rows, gradient)
         return gradient

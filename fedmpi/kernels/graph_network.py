@@ -1,5 +1,6 @@
-"""GIN, GCN, GAT, GraphSAGE, SGC and MPNN compiled: layers, ReLU, dropout, pooling, a head of two Linears.
+"""Networks that are compiled layer by layer: normalised GIN, GCN, GAT, GraphSAGE, SGC and MPNN.
 
+Layers, ReLU, dropout, pooling, a head of two Linears.
 The same functions and gradients as `fedmpi.models.gin` and `fedmpi.models.message_passing` with the same
 dropout masks; equal rows are computed once (`fedmpi.graphs.refinement`).
 """
@@ -148,7 +149,7 @@ class FastGraphNetwork(FastNetwork):
         for number, layer in enumerate(self._layers):
             done = layer.apply(number, batch, x)
             into = f"dropped {number}" if layer.keeps_input else "dropped"
-            following, kept = self._dropout.apply(number, streams, done.out, done.row_of, batch.nodes, into)
+            following, kept = self._dropout.apply(number, streams, done.out, done.row_of, batch, into)
             passed.append((x, done, kept))
             x = following
         return passed, x

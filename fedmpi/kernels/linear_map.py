@@ -119,10 +119,7 @@ class LinearMap:
 
     def add_gradients_by_columns(self, gradient: Floats, x: Floats) -> None:
         """Set the same gradients for inputs x [n, d] of any width d."""
-        by_columns = np.zeros((x.shape[1], self.width), np.float32)
-        add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
-        self.weight_gradient += by_columns.T
-        _add_column_sums(gradient, self.bias_gradient)
+        add_gradients_by_columns(gradient, x, self.weight_gradient, self.bias_gradient)
         self.store()
 
 
@@ -175,6 +172,13 @@ def add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> 
 
 
 @compiled
-def _add_column_sums(gradient: Floats, bias: Floats) -> None:
-    for first in range(0, len(gradient), TILE):
-        products.add_column_sums(gradient, first, min(TILE, len(gradient) - first), bias)
+def add_gradients_by_columns(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
+    """Do so for inputs of any width k."""
+    by_columns = np.zeros((x.shape[1], gradient.shape[1]), np.float32)
+    for first in range(0, len(x), TILE):
+        count = min(TILE, len(x) - first)
+        products.add_transposed_times(x, first, count, gradient, first, by_columns)
+        products.add_column_sums(gradient, first, count, bias)
+    for i in range(weight.shape[0]):
+        for j in range(weight.shape[1]):
+            weight[i, j] += by_columns[j, i]

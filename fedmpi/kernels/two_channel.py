@@ -164,7 +164,7 @@ class FastFedStar(FastNetwork):
         for number, convolution in enumerate(self._convolutions):
             matrix = rows.closed if number else rows.first
             done = convolution.apply(matrix, x, Added(structure.added[number], batch.colours[number]))
-            x, kept = self._dropout.apply(number, streams, done.out, own, rows.nodes)
+            x, kept = self._dropout.apply(number, streams, done.out, own, rows)
             layers.append((done, kept))
         return layers, x
 

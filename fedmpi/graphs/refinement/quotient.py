@@ -169,9 +169,9 @@ class Quotient:
         return np.diff(self.member_ptr).astype(np.float32)
 
     @cached_property
-    def nodes(self) -> tuple[Short, Short, int]:
-        """`member_ptr`, `members`, and the nodes of the largest twin class."""
-        return self.member_ptr, self.members, int(np.diff(self.member_ptr).max(initial=0))
+    def largest_class(self) -> int:
+        """Nodes of the largest twin class."""
+        return int(np.diff(self.member_ptr).max(initial=0))
 
     @property
     def sizes(self) -> tuple[int, int, int]:

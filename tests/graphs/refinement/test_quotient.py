@@ -14,7 +14,7 @@ from tests.making import dense
 def test_twins_are_one_row_and_only_where_all_see_them_alike(many_kinds, directed):
     # Clique nodes 0, 1, 2 (3 also sees the tail), and the triangle's three nodes.
     batch = quotient(many_kinds)
-    assert (batch.num_rows, batch.nodes[2]) == (14 - 2 - 2, 3)
+    assert (batch.num_rows, batch.largest_class) == (14 - 2 - 2, 3)
     assert batch.labels.tolist() == many_kinds.labels.tolist()
     assert batch.num_edges.sum() == many_kinds.topology.num_edges
     assert quotient(directed).num_rows == 5
