@@ -26,8 +26,8 @@ from fedmpi.tasks.regression import Regression
 TARGETS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
 """Kernels' kind of targets by kind of labels."""
 
-_Evaluated = tuple[Any, npt.NDArray[Any], GraphCounts]
-"""Graphs as compiled kernels evaluate them, their targets and what they count."""
+_Evaluated = tuple[Any, npt.NDArray[Any], tuple[int, int]]
+"""Graphs as compiled kernels evaluate them, their targets and the FLOPs of a pass."""
 
 
 class CompiledPasses(Supervised):
@@ -48,6 +48,7 @@ class CompiledPasses(Supervised):
     ) -> None:
         self._batch = kernels.prepare(replace(train, labels=_targets(task, train.labels)))
         self._kernels, self._flops, self._task = kernels, flops, task
+        self._counted: tuple[Any, tuple[int, int]] = (None, (0, 0))
         super().__init__(train, held_out)
 
     def batch(self, graphs: Int | None) -> Any:
@@ -59,24 +60,29 @@ class CompiledPasses(Supervised):
     ) -> Pass:
         """Run forward and backward; `alone`, the term takes the place of the task's loss."""
         outcome = _predicted(self._task, self._kernels.step(batch, streams, term, alone=alone))
-        counts = GraphCounts(*batch.sizes)
-        return Pass(outcome, self._flops.training(counts).total, self._kernels.step_flops(batch))
+        if batch is not self._counted[0]:
+            model_flops = self._flops.training(GraphCounts(*batch.sizes)).total
+            self._counted = batch, (model_flops, self._kernels.step_flops(batch))
+        return Pass(outcome, *self._counted[1])
 
     def _part(self, graphs: GraphSet) -> _Evaluated:
-        targets = _targets(self._task, graphs.labels)
-        return self._kernels.levels(graphs), targets, topology_counts(graphs.topology)
+        levels = self._kernels.levels(graphs)
+        model_flops = self._flops.forward(topology_counts(graphs.topology)).total
+        return (
+            levels,
+            _targets(self._task, graphs.labels),
+            (
+                model_flops,
+                self._kernels.evaluation_flops(levels),
+            ),
+        )
 
     def _judge(self, part: _Evaluated) -> Pass:
-        graphs, targets, _ = part
-        outcome = _predicted(self._task, self._kernels.evaluate(graphs, targets))
-        return Pass(outcome, *self._forward_flops(part))
+        graphs, targets, flops = part
+        return Pass(_predicted(self._task, self._kernels.evaluate(graphs, targets)), *flops)
 
     def _embed(self, part: _Evaluated) -> Embedded:
-        return Embedded(self._kernels.embed(part[0]), *self._forward_flops(part))
-
-    def _forward_flops(self, part: _Evaluated) -> tuple[int, int]:
-        graphs, _, counts = part
-        return self._flops.forward(counts).total, self._kernels.evaluation_flops(graphs)
+        return Embedded(self._kernels.embed(part[0]), *part[2])
 
 
 def _targets(task: Task, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import OptimizerOptions, SgdOptions
 from fedmpi.client.optimizer import clipped_rows, rate_and_correction
 from fedmpi.client.state import ClientState
+from fedmpi.graphs.packed import Int
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
@@ -78,9 +80,9 @@ class Masks:
     round: int
     streams: int
 
-    def keys(self, client: int, step: int) -> list[int]:
-        """Return the keys of a client's streams in one of its steps."""
-        return DropoutStreams(self.seed, client, self.round, step).keys(self.streams)
+    def keys(self, client: int, step: int) -> Int:
+        """Return the keys of a client's streams in one of its steps, as torch's int64 has them."""
+        return DropoutStreams(self.seed, client, self.round, step).keys(self.streams).view(np.int64)
 
 
 def step_numbers(

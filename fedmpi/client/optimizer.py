@@ -54,7 +54,6 @@ class AdamState:
         self.steps = int(state[-2]) + int(state[-1]) * 2**20
 
 
-@torch.no_grad()
 def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor) -> None:
     """Take one step of the optimizer in place (Adam: Kingma and Ba 2015, Algorithm 1).
 
@@ -69,29 +68,61 @@ def descend(options: OptimizerOptions, state: AdamState, parameters: Tensor, gra
     parameters, gradient : float32 [length]
         Parameters change in place.
     """
+    descent(options, state, parameters, gradient)()
+
+
+def descent(
+    options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor
+) -> Callable[[], None]:
+    """Return what takes a step of the optimizer, as `descend` does, whenever it is called."""
+    plain = isinstance(options, SgdOptions) and not options.momentum
+    if plain or parameters.device.type != "cpu":
+        return partial(_descend_by_torch, options, state, parameters, gradient)
+    vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
+    values, given, mean, square = vectors
+
+    def clipped() -> Any:
+        return shortened(given, options.clip) if options.clip else given
+
+    decay = np.float32(options.weight_decay)
+    if isinstance(options, SgdOptions):
+        momentum, lr = np.float32(options.momentum), np.float32(options.lr)
+        return lambda: heavy_ball(values, clipped(), mean, decay, momentum, lr)
+    adamw = options.name == "adamw"
+    shrink = np.float32(1 - options.lr * options.weight_decay)
+    decay = np.float32(0) if adamw else decay
+    beta1, beta2, eps = map(np.float32, (options.beta1, options.beta2, options.eps))
+
+    def step() -> None:
+        state.steps += 1
+        gradient = clipped()
+        if adamw:
+            np.multiply(values, shrink, out=values)
+        rate, correction = map(np.float32, rate_and_correction(options, state.steps))
+        adam(values, gradient, mean, square, decay, beta1, beta2, rate, correction, eps)
+
+    return step
+
+
+@torch.no_grad()
+def _descend_by_torch(
+    options: OptimizerOptions, state: AdamState, parameters: Tensor, gradient: Tensor
+) -> None:
+    """Take a step by torch: of gradient descent, and on a GPU of any optimizer."""
     decay = options.weight_decay
     if options.clip:
         gradient = _clipped(gradient, options.clip)
     if isinstance(options, SgdOptions):
-        if not options.momentum:
-            parameters.add_(gradient.add(parameters, alpha=decay), alpha=-options.lr)
-        elif parameters.device.type == "cpu":
-            moved: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean)]
-            heavy_ball(*moved, *map(np.float32, (decay, options.momentum, options.lr)))
-        else:
-            state.mean.mul_(options.momentum).add_(gradient.add(parameters, alpha=decay))
-            parameters.add_(state.mean, alpha=-options.lr)
+        step = gradient.add(parameters, alpha=decay)
+        if options.momentum:
+            step = state.mean.mul_(options.momentum).add_(step)
+        parameters.add_(step, alpha=-options.lr)
         return
     state.steps += 1
     if options.name == "adamw":
         parameters.mul_(1 - options.lr * decay)
         decay = 0.0
     rate, correction = rate_and_correction(options, state.steps)
-    if parameters.device.type == "cpu":
-        vectors: list[Any] = [v.numpy() for v in (parameters, gradient, state.mean, state.square)]
-        numbers = (decay, options.beta1, options.beta2, rate, correction, options.eps)
-        adam(*vectors, *map(np.float32, numbers))
-        return
     gradient = gradient.add(parameters, alpha=decay)
     state.mean.lerp_(gradient, 1 - options.beta1)
     state.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)

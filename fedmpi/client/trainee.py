@@ -16,7 +16,7 @@ from fedmpi.algorithms.base import round_half_up
 from fedmpi.algorithms.program import Change, Floats, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
 from fedmpi.client.compiled_passes import MoleculePasses
-from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.client.optimizer import AdamState, descend, descent
 from fedmpi.client.passes import Embedded, Pass, Supervised
 from fedmpi.client.program_batch import Batch
 from fedmpi.client.program_view import ProgramView
@@ -283,9 +283,10 @@ class Trainee(ProgramView):
             if isinstance(passes, MoleculePasses) and change is None and still is None and term is None:
                 self._run_whole_epochs(passes, count, into, adam)
                 return
+            take = self._taking(self.model, self._client.model.gradient, adam, change, still)
             for batch in self.batches(count):
                 self._pass(batch, into, term)
-                self._take(self.model, self._client.model.gradient, adam, change, still)
+                take()
 
     def _run_whole_epochs(
         self, passes: MoleculePasses, epochs: int, into: list[Any], adam: AdamState
@@ -351,7 +352,7 @@ class Trainee(ProgramView):
     ) -> None:
         """See `program.Client`."""
         change = self._algorithm.change if vector is self.model else None
-        self._take(vector, gradient, self._moments(moments), change, self._frozen(frozen))
+        self._taking(vector, gradient, self._moments(moments), change, self._frozen(frozen))()
 
     def _moments(self, name: str) -> AdamState:
         moments = self._client.moments
@@ -374,27 +375,36 @@ class Trainee(ProgramView):
         """What `change` sees of the client's memory, and of what came with the model."""
         return {**self.memory, **self.incoming}
 
-    def _take(
+    def _taking(
+        self, vector: Tensor, gradient: Tensor, adam: AdamState, change: Change | None, frozen: Tensor | None
+    ) -> Callable[[], None]:
+        """Return what takes an optimizer step whenever it is called; the gradient stays as it is."""
+        trained = len(adam.mean)
+        own = vector[:trained], gradient[:trained]
+        if any(part.shape != adam.mean.shape for part in own):
+            raise Breach(
+                f"took a step of a vector [{len(vector)}] by a gradient [{len(gradient)}], with moments "
+                f"[{trained}]"
+            )
+        if change is not None or frozen is not None:
+            return partial(self._take_changed, vector, gradient, adam, change, frozen)
+        return descent(self._case.optimizer, adam, *own)
+
+    def _take_changed(
         self, vector: Tensor, gradient: Tensor, adam: AdamState, change: Change | None, frozen: Tensor | None
     ) -> None:
-        """Take one optimizer step; the gradient that is given stays as it is."""
-        options, shared = self._case.optimizer, self._client.shared
+        """Take a step by what the algorithm makes of the gradient, of the parameters that are not frozen."""
         if change is not None:
-            gradient = gradient.clone()
+            gradient, shared = gradient.clone(), self._client.shared
             part = shared.pack(gradient)
             change(part, shared.pack(vector), self.received, self._known)
             shared.unpack(part, gradient)
         parameters, gradient = vector[: len(adam.mean)], gradient[: len(adam.mean)]
-        if parameters.shape != adam.mean.shape or gradient.shape != adam.mean.shape:
-            raise Breach(
-                f"took a step of a vector [{len(vector)}] by a gradient [{len(gradient)}], with moments "
-                f"[{len(adam.mean)}]"
-            )
         if frozen is None:
-            descend(options, adam, parameters, gradient)
+            descend(self._case.optimizer, adam, parameters, gradient)
             return
         before = parameters.clone()
-        descend(options, adam, parameters, gradient.masked_fill(frozen, 0.0))
+        descend(self._case.optimizer, adam, parameters, gradient.masked_fill(frozen, 0.0))
         parameters.copy_(torch.where(frozen, before, parameters))
 
 

@@ -13,6 +13,7 @@ from fedmpi.graphs.packed import Int, pointers
 
 Short = npt.NDArray[np.int32]
 Float = npt.NDArray[np.float32]
+Entries = tuple[Short, Short, Float]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Csr:
     def num_entries(self) -> int:
         """Number of stored entries."""
         return len(self.columns)
+
+    @property
+    def entries(self) -> Entries:
+        """Pointers, columns and weights, as compiled passes take a matrix."""
+        return self.pointers, self.columns, self.weights
 
     @cached_property
     def transposed(self) -> Csr:

@@ -28,7 +28,11 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _FAST = {"contract", "nsz"}
 """Products may be contracted with sums (FMA); nothing is reordered, so the sources decide the results."""
 
-_CALLED = ("graphs/*.py", "kernels/targets.py", "kernels/vectors.py", "kernels/molecules/*.py")
+_CALLED = (
+    "graphs/*.py",
+    *(f"kernels/{name}.py" for name in ("dropout_loops", "gin_loops", "linear_map", "targets", "vectors")),
+    "kernels/molecules/*.py",
+)
 """Modules whose kernels those of other files may call."""
 
 _ROOM_BYTES = 1 << 25

@@ -269,13 +269,14 @@ gather_narrow = _gathering_kernel(NARROW)
 
 @intrinsic
 def _add_bits(context: Any, word: Any, out: Any, first: Any) -> Any:
-    """Add the 64 bits of a word, lowest first, to the 64 integers of `out` from `first` on."""
-    signature = types.void(types.uint64, out, types.int64)
+    """Add the 32 or 64 bits of a word, lowest first, to as many integers of `out` from `first` on."""
+    count = word.bitwidth
+    signature = types.void(word, out, types.int64)
 
     def generate(target: Any, builder: Any, typed: Any, given: Any) -> Any:
         array = target.make_array(typed.args[1])(target, builder, given[1])
-        kind = ir.VectorType(ir.IntType(typed.args[1].dtype.bitwidth), 64)
-        flags = builder.bitcast(given[0], ir.VectorType(ir.IntType(1), 64))
+        kind = ir.VectorType(ir.IntType(typed.args[1].dtype.bitwidth), count)
+        flags = builder.bitcast(given[0], ir.VectorType(ir.IntType(1), count))
         place = builder.bitcast(builder.gep(array.data, [given[2]]), kind.as_pointer())
         before = builder.load(place)
         before.align = 1

@@ -129,17 +129,12 @@ class FastConvolution:
             products.multiply(x, first.transposed, rows)
             x = rows
         kernels.convolve(
-            *entries(matrix), x, first.transposed, first.bias, second.transposed, second.bias,
+            *matrix.entries, x, first.transposed, first.bias, second.transposed, second.bias,
             into.summed, into.inner, into.out, self._relu, added.rows, added.of,
             self._mapped,
         )  # fmt: skip
 
 
-def entries(matrix: Csr) -> tuple[Ints, Ints, Floats]:
-    """Return a sparse matrix as the kernels take it."""
-    return matrix.pointers, matrix.columns, matrix.weights
-
-
 def multiply(matrix: Csr, x: Floats, out: Floats) -> None:
     """Set `out` to a sparse matrix times `x`."""
-    products.multiply_sparse(*entries(matrix), x, out)
+    products.multiply_sparse(*matrix.entries, x, out)

@@ -7,10 +7,11 @@ import numpy.typing as npt
 
 from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import Floats, Ints
-from fedmpi.kernels import gin_loops as kernels
-from fedmpi.kernels.convolution import entries
+from fedmpi.graphs.refinement.quotient import Quotient
+from fedmpi.graphs.streams import Drop, Words
+from fedmpi.kernels import dropout_loops as kernels
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.dropout import reading
 
 Counts = npt.NDArray[np.unsignedinteger]
 
@@ -20,58 +21,54 @@ class FastDropout:
 
     Parameters
     ----------
-    hidden, width : int
-        Columns, and with padding.
+    hidden : int
+        Columns without padding.
     drop : float
     scratch : Scratch
+
+    Attributes
+    ----------
+    how : Drop
     """
 
-    def __init__(self, hidden: int, width: int, drop: float, scratch: Scratch) -> None:
-        self._hidden, self._width, self._drop, self._scratch = hidden, width, drop, scratch
-        self._scale = 1.0 / (1.0 - drop)
+    def __init__(self, hidden: int, drop: float, scratch: Scratch) -> None:
+        self._hidden, self._scratch = hidden, scratch
+        self.how = Drop(*reading(drop), np.float32(1.0 / (1.0 - drop)))
 
-    def kept(
-        self, name: str, streams: DropoutStreams, layer: int, member_ptr: Ints, members: Ints, largest: int
-    ) -> Counts:
-        """Return how many members of each row keep each element, [Q, width].
-
-        Parameters
-        ----------
-        name : str
-            Of the scratch array.
-        streams : DropoutStreams
-        layer : int
-            Number of the dropout layer.
-        member_ptr, members : int32 [Q + 1], int32 [N]
-            Nodes of each row.
-        largest : int
-            Most members of a row; decides the width of the integers.
-        """
-        kept = self._scratch(name, len(member_ptr) - 1, self._width, np.uint8 if largest < 256 else np.uint16)
-        stream, bits, threshold = streams.cells(layer, self._drop)
-        kernels.count_kept(stream, bits, threshold, member_ptr, members, self._hidden, kept)
-        return kept  # type: ignore[return-value]
-
-    def apply(self, rows: Floats, row_of: Ints, kept: Counts, name: str) -> Floats:
-        """Return ``rows[row_of]`` after dropout, summed over each row's nodes, [Q, width].
+    def apply(
+        self,
+        number: int,
+        streams: Words,
+        rows: Floats,
+        row_of: Ints,
+        batch: Quotient,
+        name: str = "dropped",
+    ) -> tuple[Floats, Counts]:
+        """Return rows after dropout, summed over each row's nodes, and how many keep an element, [Q, width].
 
         Parameters
         ----------
+        number : int
+            Of the dropout layer.
+        streams : uint64 [layers]
+            Keys of all layers.
         rows : float32 [n, width]
         row_of : int32 [Q]
             Row of each class.
-        kept : unsigned integer [Q, width]
-            What `kept` returned.
-        name : str
+        batch : Quotient
+            Nodes of each class; most of one decide the width of the integers.
+        name : str, optional
             Of the scratch array.
         """
-        out = self._scratch(name, len(row_of), self._width)
-        kernels.drop(rows, row_of, kept, self._scale, out)
-        return out
+        shape = len(row_of), rows.shape[1]
+        out = self._scratch(name, *shape)
+        kept = self._scratch(f"kept {number}", *shape, np.uint8 if batch.largest_class < 256 else np.uint16)
+        kernels.drop(
+            streams, number, self.how, batch.member_ptr, batch.members, self._hidden, rows, row_of, kept, out
+        )
+        return out, kept  # type: ignore[return-value]
 
-    def back(
-        self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts, name: str
-    ) -> Floats:
+    def back(self, matrix: Csr, upstream: Floats, rows: Floats, row_of: Ints, kept: Counts) -> Floats:
         """Return the gradient of rows [n, width] before ReLU and dropout.
 
         Parameters
@@ -79,8 +76,11 @@ class FastDropout:
         matrix : Csr
             The transposed matrix [Q, p] of what follows.
         upstream : float32 [p, width]
+        rows, row_of
+            As `apply` had them.
+        kept : unsigned integer [Q, width]
+            What `apply` returned.
         """
-        gradient = self._scratch(name, len(rows), self._width)
-        gradient[:] = 0
-        kernels.dropout_backward(*entries(matrix), upstream, row_of, kept, self._scale, rows, gradient)
+        gradient = self._scratch("out gradient", *rows.shape)
+        kernels.dropout_backward(*matrix.entries, upstream, row_of, kept, self.how.scale, rows, gradient)
         return gradient

@@ -16,7 +16,7 @@ from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import Floats, Ints, padded, relu_backward
 from fedmpi.graphs.refinement.colours import Layer, Rows
 from fedmpi.kernels import encoder_loops as kernels
-from fedmpi.kernels.convolution import Convolved, FastConvolution, entries, multiply
+from fedmpi.kernels.convolution import Convolved, FastConvolution, multiply
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.norm import FastNorm, Normalised, Parts
 from fedmpi.kernels.scratch import Scratch
@@ -141,7 +141,7 @@ class FastEncoder:
                 kernels.add_columns(of_nodes, rows.node_classes.rows[number], first, o.hidden, gradient)
             if following is not None:
                 line = scratch("line", 1, self._width)
-                kernels.add_sums(*entries(following[0].transposed), following[1], line, gradient)
+                kernels.add_sums(*following[0].transposed.entries, following[1], line, gradient)
             convolved, normalised = done[number]
             self._norms[number].back(gradient, normalised)
             relu_backward(gradient, len(gradient), convolved.out)

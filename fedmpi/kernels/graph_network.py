@@ -1,5 +1,6 @@
-"""GIN, GCN, GAT, GraphSAGE, SGC and MPNN compiled: layers, ReLU, dropout, pooling, a head of two Linears.
+"""Networks that are compiled layer by layer: normalised GIN, GCN, GAT, GraphSAGE, SGC and MPNN.
 
+Layers, ReLU, dropout, pooling, a head of two Linears.
 The same functions and gradients as `fedmpi.models.gin` and `fedmpi.models.message_passing` with the same
 dropout masks; equal rows are computed once (`fedmpi.graphs.refinement`).
 """
@@ -16,6 +17,7 @@ from fedmpi.graphs.products import Floats
 from fedmpi.graphs.refinement import weighted
 from fedmpi.graphs.refinement.levels import Levels, levels
 from fedmpi.graphs.refinement.quotient import Quotient, quotient
+from fedmpi.graphs.streams import Words
 from fedmpi.kernels.attention import FastAttention
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.gin import FastGin
@@ -68,8 +70,8 @@ class FastGraphNetwork(FastNetwork):
         self._inputs = LinearMap(model, "pre", padded_inputs=False)
         count = 1 if isinstance(options, models.SgcOptions) else options.layers
         self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
-        self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
-        self._head = FastHead(model, count, self._dropout, scratch, kind)
+        self._dropout = FastDropout(options.hidden, options.dropout, scratch)
+        self._head = FastHead(model, count, self._dropout.how, scratch, kind)
 
     def prepare(self, graphs: GraphSet) -> Quotient:
         """Return graphs as `step` takes them, all or some of them."""
@@ -86,19 +88,20 @@ class FastGraphNetwork(FastNetwork):
         """Run forward and backward: see `FastNetwork.step`."""
         self._load()
         self._gradient[:] = 0
-        passed, last = self._forward(batch, streams)
+        keys = streams.keys(len(self._layers) + 1)
+        passed, last = self._forward(batch, keys)
         matrix, pooled = batch.pooling.transposed, self._sum(batch.pooling, last, "pooled")
         means = _inverse(np.diff(batch.node_ptr))[:, None] if self._by_mean else None
         if means is not None:
             pooled *= means
-        outcome, upstream = self._head.step(pooled, batch.labels, streams)
+        outcome, upstream = self._head.step(pooled, batch.labels, keys)
         if term is not None:
             self._add_term(term, pooled, upstream, alone=alone)
         if means is not None:
             upstream *= means
         for number in reversed(range(len(passed))):
             x, done, kept = passed[number]
-            gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, kept, "out gradient")
+            gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, kept)
             matrix, upstream = self._layers[number].back(number, batch, gradient, x, done)
         rows = self._sum(matrix, upstream, "input gradient")
         self._inputs.add_gradients_by_columns(rows, batch.inputs)
@@ -140,17 +143,15 @@ class FastGraphNetwork(FastNetwork):
     def _layers_to_load(self) -> list[Layer]:
         return self._layers
 
-    def _forward(self, batch: Quotient, streams: DropoutStreams) -> tuple[list[_Passed], Floats]:
+    def _forward(self, batch: Quotient, streams: Words) -> tuple[list[_Passed], Floats]:
         """Return what each layer computed, and what dropout leaves of the last, [Q, h]."""
         x, passed = self._input_rows(batch.inputs), []
         for number, layer in enumerate(self._layers):
             done = layer.apply(number, batch, x)
-            kept = self._dropout.kept(
-                f"kept {number}", streams, number, batch.member_ptr, batch.members, batch.largest_class
-            )
-            passed.append((x, done, kept))
             into = f"dropped {number}" if layer.keeps_input else "dropped"
-            x = self._dropout.apply(done.out, done.row_of, kept, into)
+            following, kept = self._dropout.apply(number, streams, done.out, done.row_of, batch, into)
+            passed.append((x, done, kept))
+            x = following
         return passed, x
 
     def _pooled(self, graphs: Levels) -> Floats:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import Floats
-from fedmpi.kernels import gin_loops as kernels
-from fedmpi.kernels.dropout import FastDropout
+from fedmpi.graphs.streams import Drop, Words
+from fedmpi.kernels import head_loops as kernels
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.targets import CLASSES, judge_rows
-from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 
@@ -32,18 +30,17 @@ class FastHead:
         Its maps ``post`` and ``readout``.
     layer : int
         Number of the dropout's stream.
-    dropout : FastDropout
+    how : Drop
+        The dropout.
     scratch : Scratch
     kind : int
         Of the targets: see `fedmpi.kernels.targets`.
     """
 
-    def __init__(
-        self, model: FlatModel, layer: int, dropout: FastDropout, scratch: Scratch, kind: int
-    ) -> None:
+    def __init__(self, model: FlatModel, layer: int, how: Drop, scratch: Scratch, kind: int) -> None:
         self._post, self._readout = LinearMap(model, "post"), LinearMap(model, "readout")
         self._layer, self._outputs, self._width = layer, self._readout.outputs, self._post.width
-        self._dropout, self._scratch, self._kind = dropout, scratch, kind
+        self._how, self._scratch, self._kind = how, scratch, kind
 
     def load(self) -> None:
         """Take over the model's parameters."""
@@ -54,25 +51,24 @@ class FastHead:
         """Return the FLOPs of a forward pass; a backward pass takes twice as many."""
         return 2 * graphs * self._width * (self._width + self._readout.width)
 
-    def step(self, pooled: Floats, targets: Targets, streams: DropoutStreams) -> tuple[Outcome, Floats]:
+    def step(self, pooled: Floats, targets: Targets, streams: Words) -> tuple[Outcome, Floats]:
         """Run forward and back; return the outcome and the gradient of `pooled`, float32 [B, h]."""
         post, readout, size = self._post, self._readout, len(pooled)
-        hidden = self._hidden(pooled)
-        own = np.arange(size + 1, dtype=np.int32)
-        kept = self._dropout.kept("kept in head", streams, self._layer, own, own[:-1], 1)
-        dropped = self._dropout.apply(hidden, own[:-1], kept, "dropped in head")
-        logits = self._scratch("logits", size, readout.width)
-        readout.apply(dropped, logits, relu=False)
-        gradient = self._scratch("logits gradient", size, readout.width)
+        hidden, dropped, before, between = (
+            self._scratch(f"{name} in head", size, self._width)
+            for name in ("hidden", "dropped", "before", "between")
+        )
+        kept = self._scratch("kept in head", size, self._width, np.uint8)
+        logits, gradient = (
+            self._scratch(name, size, readout.width) for name in ("logits", "logits gradient")
+        )
+        maps, how = (post.arrays, readout.arrays), self._how
+        kernels.forward(pooled, *maps, streams, self._layer, how, post.outputs, hidden, kept, dropped, logits)
         gradient[:] = 0
         outcome = self._judge(logits, targets, gradient)
-        readout.add_gradients(gradient, dropped)
-        before = self._scratch("head gradient", size, self._width)
-        readout.apply_back(gradient, before)
-        identity = Csr(own, own[:-1], np.ones(size, np.float32), size)
-        upstream = self._dropout.back(identity, before, hidden, own[:-1], kept, "hidden gradient")
-        post.add_gradients(upstream, pooled)
-        post.apply_back(upstream, before)
+        kernels.back(gradient, pooled, hidden, kept, dropped, how.scale, *maps, between, before)
+        readout.store()
+        post.store()
         return outcome, before
 
     def evaluate(self, pooled: Floats, targets: Targets) -> Outcome:
@@ -91,7 +87,7 @@ class FastHead:
         return logits
 
     def _hidden(self, pooled: Floats) -> Floats:
-        hidden = self._scratch("head", len(pooled), self._width)
+        hidden = self._scratch("hidden in head", len(pooled), self._width)
         self._post.apply(pooled, hidden, relu=True)
         return hidden
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,6 +18,16 @@ class Loaded(Protocol):
 
     def load(self) -> None:
         """Take over the model's parameters."""
+
+
+class Linear(NamedTuple):
+    """Arrays of a `LinearMap`, as compiled passes take them."""
+
+    weight: Floats
+    transposed: Floats
+    bias: Floats
+    weight_gradient: Floats
+    bias_gradient: Floats
 
 
 class LinearMap:
@@ -45,6 +55,8 @@ class LinearMap:
     weight, weight_gradient : float32 [width, in]
     transposed : float32 [in, width]
     bias, bias_gradient : float32 [width]
+    arrays : Linear
+        All of these.
     """
 
     def __init__(
@@ -74,6 +86,8 @@ class LinearMap:
         else:
             self.weight, self.weight_gradient = (zeros(self.width, depth) for _ in range(2))
             self.bias, self.bias_gradient = (np.zeros(self.width, np.float32) for _ in range(2))
+        gradients = self.weight_gradient, self.bias_gradient
+        self.arrays = Linear(self.weight, self.transposed, self.bias, *gradients)
 
     def load(self) -> None:
         """Take over the model's parameters; gradients become 0 with the model's."""
@@ -92,7 +106,7 @@ class LinearMap:
 
     def apply(self, x: Floats, out: Floats, *, relu: bool) -> None:
         """Set `out` [n, width] to the map of x [n, in], through ReLU on request."""
-        _apply(x, self.transposed, self.bias, out, relu)
+        apply(x, self.transposed, self.bias, out, relu)
 
     def apply_back(self, gradient: Floats, out: Floats) -> None:
         """Set `out` [n, in] to the gradient of the input from that of the output [n, width]."""
@@ -105,10 +119,7 @@ class LinearMap:
 
     def add_gradients_by_columns(self, gradient: Floats, x: Floats) -> None:
         """Set the same gradients for inputs x [n, d] of any width d."""
-        by_columns = np.zeros((x.shape[1], self.width), np.float32)
-        add_gradients(x, gradient, by_columns, np.zeros(x.shape[1], np.float32))
-        self.weight_gradient += by_columns.T
-        _add_column_sums(gradient, self.bias_gradient)
+        add_gradients_by_columns(gradient, x, self.weight_gradient, self.bias_gradient)
         self.store()
 
 
@@ -130,7 +141,8 @@ def _transpose(weight: Floats, out: Floats) -> None:
 
 
 @compiled
-def _apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool) -> None:
+def apply(x: Floats, transposed: Floats, bias: Floats, out: Floats, relu: bool) -> None:
+    """Set `out` [n, m] to the linear map of x [n, k], through ReLU on request."""
     for first in range(0, len(x), TILE):
         count = min(TILE, len(x) - first)
         products.rows_times(x, first, count, transposed, out, first)
@@ -160,6 +172,13 @@ def add_gradients(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> 
 
 
 @compiled
-def _add_column_sums(gradient: Floats, bias: Floats) -> None:
-    for first in range(0, len(gradient), TILE):
-        products.add_column_sums(gradient, first, min(TILE, len(gradient) - first), bias)
+def add_gradients_by_columns(gradient: Floats, x: Floats, weight: Floats, bias: Floats) -> None:
+    """Do so for inputs of any width k."""
+    by_columns = np.zeros((x.shape[1], gradient.shape[1]), np.float32)
+    for first in range(0, len(x), TILE):
+        count = min(TILE, len(x) - first)
+        products.add_transposed_times(x, first, count, gradient, first, by_columns)
+        products.add_column_sums(gradient, first, count, bias)
+    for i in range(weight.shape[0]):
+        for j in range(weight.shape[1]):
+            weight[i, j] += by_columns[j, i]

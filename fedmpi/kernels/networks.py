@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedmpi.errors import BadInput
+from fedmpi.kernels.gin_network import FastGinNetwork
 from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
@@ -19,6 +20,8 @@ def fast_network(
     match options:
         case FedStarOptions():
             return FastFedStar(options, model, scratch, kind)
+        case GinOptions(norm="none"):
+            return FastGinNetwork(options, model, scratch, kind)
         case GinOptions() | MessagePassingOptions():
             return FastGraphNetwork(options, model, scratch, kind)
         case _:

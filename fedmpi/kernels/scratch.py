@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,22 @@ _LINE = 64
 
 
 class Scratch:
-    """Buffers by name that grow with need and are used again by every client of a rank."""
+    """Buffers by name and type that grow with need and are used again by every client of a rank."""
 
     def __init__(self) -> None:
-        self._buffers: dict[str, npt.NDArray[np.generic]] = {}
+        self._buffers: dict[tuple[str, type], npt.NDArray[np.generic]] = {}
+        self._latest: dict[tuple[str, type], npt.NDArray[Any]] = {}
 
-    def __call__(self, name: str, rows: int, width: int, dtype: npt.DTypeLike = np.float32) -> Floats:
+    def __call__(self, name: str, rows: int, width: int, dtype: type[np.generic] = np.float32) -> Floats:
         """Return an uninitialised array [rows, width]; one of the same name may share its memory."""
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < rows * width or buffer.dtype != dtype:
-            buffer = self._buffers[name] = aligned(rows * width, dtype)
-        return buffer[: rows * width].reshape(rows, width)  # type: ignore[return-value]
+        key = name, dtype
+        latest: Any = self._latest.get(key)
+        if latest is None or latest.shape != (rows, width):
+            buffer = self._buffers.get(key)
+            if buffer is None or buffer.size < rows * width:
+                buffer = self._buffers[key] = aligned(rows * width, dtype)
+            latest = self._latest[key] = buffer[: rows * width].reshape(rows, width)
+        return latest  # type: ignore[no-any-return]
 
 
 def aligned(size: int, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[np.generic]:

@@ -16,7 +16,7 @@ from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.products import Floats
 from fedmpi.graphs.refinement.channels import Structure
 from fedmpi.kernels import structure_loops as kernels
-from fedmpi.kernels.convolution import entries, multiply
+from fedmpi.kernels.convolution import multiply
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.scratch import Scratch, zeros
 
@@ -79,7 +79,7 @@ class FastStructure:
             kernels.spread(s[-1], roots[0], maps[0], maps[1], for_own, for_other)
             s.append(self._scratch(f"structure {depth + 1}", matrix.num_rows, self._width))
             added.append(self._scratch(f"added {depth}", matrix.num_rows, self._width))
-            kernels.gather(*entries(matrix), for_own, for_other, roots[1], own.bias, s[-1], added[-1])
+            kernels.gather(*matrix.entries, for_own, for_other, roots[1], own.bias, s[-1], added[-1])
         return StructureRows(s, added)
 
     def back(self, structure: Structure, rows: StructureRows, pooled: Floats, added: list[Floats]) -> None:
@@ -107,7 +107,7 @@ class FastStructure:
             else:
                 result = self._scratch(f"structure gradient {depth % 2}", len(rows.s[depth]), self._width)
                 kernels.spread_back(
-                    *entries(matrix), gradient, added[depth], roots[depth], rows.s[depth], own.weight,
+                    *matrix.entries, gradient, added[depth], roots[depth], rows.s[depth], own.weight,
                     other.weight, own.weight_gradient, other.weight_gradient, result,
                 )  # fmt: skip
                 gradient = result
@@ -117,9 +117,7 @@ class FastStructure:
     def _inputs_back(self, structure: Structure, matrix: Csr, gradient: Floats, added: Floats) -> None:
         """Split the gradients of the first layer's composed maps E W^T into those of E and W."""
         composed = [np.zeros_like(self._embedding) for _ in self._composed]
-        kernels.inputs_back(
-            *entries(matrix), gradient, added, structure.roots[0], structure.inputs, *composed
-        )
+        kernels.inputs_back(*matrix.entries, gradient, added, structure.roots[0], structure.inputs, *composed)
         embedding, part = np.zeros_like(self._embedding), np.empty_like(self._embedding)
         for reader, of_map in zip((self._convolutions[0], self._readers[0]), composed, strict=True):
             products.add_transposed_times(of_map, 0, len(of_map), self._embedding, 0, reader.weight_gradient)

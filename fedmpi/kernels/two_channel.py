@@ -17,6 +17,7 @@ from fedmpi.graphs.csr import Csr
 from fedmpi.graphs.packed import GraphSet
 from fedmpi.graphs.products import Floats
 from fedmpi.graphs.refinement import channels
+from fedmpi.graphs.streams import Words
 from fedmpi.kernels.convolution import Added, Convolved, FastConvolution
 from fedmpi.kernels.dropout import Counts, FastDropout
 from fedmpi.kernels.head import FastHead
@@ -73,8 +74,8 @@ class FastFedStar(FastNetwork):
             LinearMap(model, "merge", bias=False, columns=part) for part in (of_features, of_structure)
         ]
         self._merge_bias, self._merge_bias_gradient = views(model, "merge.bias")
-        self._dropout = FastDropout(options.hidden, self._width, options.dropout, scratch)
-        self._head = FastHead(model, options.layers, self._dropout, scratch, kind)
+        self._dropout = FastDropout(options.hidden, options.dropout, scratch)
+        self._head = FastHead(model, options.layers, self._dropout.how, scratch, kind)
 
     def prepare(self, graphs: GraphSet) -> channels.ChannelBatch:
         """Return graphs as `step` takes them, all or some of them."""
@@ -105,9 +106,10 @@ class FastFedStar(FastNetwork):
         self._gradient[:] = 0
         rows = self._structure.forward(batch.structure)
         inputs = self._input_rows(batch.rows.inputs)
-        layers, x = self._forward(batch, inputs, rows, streams)
+        keys = streams.keys(len(self._convolutions) + 1)
+        layers, x = self._forward(batch, inputs, rows, keys)
         *pooled, merged = self._pool_and_merge(batch.rows.pooling, x, batch.structure, rows)
-        outcome, upstream = self._head.step(merged, batch.rows.labels, streams)
+        outcome, upstream = self._head.step(merged, batch.rows.labels, keys)
         if term is not None:
             self._add_term(term, merged, upstream, alone=alone)
         of_x, of_s = self._merge_back(upstream, pooled, batch.structure)
@@ -154,7 +156,7 @@ class FastFedStar(FastNetwork):
         return self._pool_and_merge(graphs.rows.pooling, x, graphs.structure, rows)[-1]
 
     def _forward(
-        self, batch: channels.ChannelBatch, x: Floats, structure: StructureRows, streams: DropoutStreams
+        self, batch: channels.ChannelBatch, x: Floats, structure: StructureRows, streams: Words
     ) -> tuple[list[_Layer], Floats]:
         """Return what each convolution of the GIN computed, and the sums over each last row's nodes."""
         rows, layers = batch.rows, []
@@ -162,10 +164,7 @@ class FastFedStar(FastNetwork):
         for number, convolution in enumerate(self._convolutions):
             matrix = rows.closed if number else rows.first
             done = convolution.apply(matrix, x, Added(structure.added[number], batch.colours[number]))
-            kept = self._dropout.kept(
-                f"kept {number}", streams, number, rows.member_ptr, rows.members, rows.largest_class
-            )
-            x = self._dropout.apply(done.out, own, kept, "dropped")
+            x, kept = self._dropout.apply(number, streams, done.out, own, rows)
             layers.append((done, kept))
         return layers, x
 
@@ -177,7 +176,7 @@ class FastFedStar(FastNetwork):
         added: list[Floats] = []
         matrix, own = rows.pooling.transposed, np.arange(rows.num_rows, dtype=np.int32)
         for number, (done, kept) in reversed(list(enumerate(layers))):
-            gradient = self._dropout.back(matrix, upstream, done.out, own, kept, "out gradient")
+            gradient = self._dropout.back(matrix, upstream, done.out, own, kept)
             count = batch.structure.layers[number].num_rows
             added.insert(0, self._scratch(f"added gradient {number}", count, self._width))
             added[0][:] = 0

@@ -21,14 +21,10 @@ class DropoutStreams:
     round: int
     step: int
 
-    def cells(self, layer: int, drop: float) -> tuple[np.uint64, int, int]:
-        """Return a layer's stream, bits per element, and the least value of elements that are kept."""
-        return np.uint64(self._stream(layer)), *reading(drop)
-
-    def keys(self, layers: int) -> list[int]:
-        """Return the keys of the first `layers` streams, as int64."""
+    def keys(self, layers: int) -> npt.NDArray[np.uint64]:
+        """Return the keys of the first `layers` streams."""
         streams = keys(layers, self.seed, Purpose.DROPOUT, self.client, self.round, self.step)
-        return list(map(_signed, streams))
+        return np.array(streams, np.uint64)
 
     def words(self, layer: int, count: int) -> npt.NDArray[np.uint64]:
         """Return the first `count` uniform 64-bit words of a layer's stream, for other draws than dropout."""
@@ -51,9 +47,9 @@ def reading(drop: float) -> tuple[int, int]:
     return bits, round(drop * 2**bits)
 
 
-def fixed_keys(layers: int) -> list[int]:
+def fixed_keys(layers: int) -> npt.NDArray[np.uint64]:
     """Return what `DropoutStreams.keys` is to evaluations: the same keys in every one."""
-    return [_signed(key(0, Purpose.DROPOUT, layer)) for layer in range(layers)]
+    return np.array(keys(layers, 0, Purpose.DROPOUT), np.uint64)
 
 
 def fixed_words(layer: int, count: int) -> npt.NDArray[np.uint64]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
-from fedmpi.client.optimizer import AdamState, clipped_rows, descend, steps_ahead
+from fedmpi.client.optimizer import AdamState, clipped_rows, descend, descent, steps_ahead
 from fedmpi.kernels.vectors import descend as fused_step
 
 
@@ -30,6 +30,16 @@ def test_equals_torchs(options, torchs):
         theirs.step()
         descend(options, state, flat, gradient)
     assert torch.allclose(flat, torch.cat([piece.detach() for piece in pieces]), rtol=1e-6, atol=1e-7)
+
+
+def test_a_descent_reads_the_gradient_at_each_step():
+    flat, gradient, state = torch.zeros(1), torch.ones(1), AdamState(1)
+    step = descent(AdamOptions(lr=0.5, weight_decay=0.0), state, flat, gradient)
+    step()
+    assert (flat.item(), state.steps) == (pytest.approx(-0.5, rel=1e-4), 1)
+    gradient.zero_()
+    step()
+    assert (state.mean.item(), state.steps) == (pytest.approx(0.09, rel=1e-4), 2)
 
 
 def test_the_gradient_is_left_as_it_was():

@@ -27,7 +27,8 @@ def check(options, parts, rows, batch, streams):
     """Compare losses and gradients of a batch with those of each client's part alone, which is on its row."""
     model = flat(options, parts[0].feature_rows.shape[1])
     leaf = torch.stack([model.initialise(4, row) for row in rows]).requires_grad_()
-    keys = torch.tensor([each.keys(options.layers + 1) for each in streams if each]) if any(streams) else None
+    masks = np.array([each.keys(options.layers + 1) for each in streams if each])
+    keys = torch.from_numpy(masks.view(np.int64)) if any(streams) else None
     nats = losses(GroupedGin(options, model.slots, model.length).logits(leaf, batch, keys), batch)
     (nats * batch.weights).sum().backward()
     for row, part in enumerate(parts):

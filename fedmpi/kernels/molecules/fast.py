@@ -166,16 +166,16 @@ class FastMolecules:
     ) -> tuple[arrays.Plan, arrays.GraphResults]:
         count = arrays.STREAMS[self._network.kind]
         if streams is None:
-            keys = np.tile(np.array(fixed_keys(count), np.int64), (len(batches), 1))
+            keys = np.tile(fixed_keys(count), (len(batches), 1))
         else:
-            keys = np.array([each.keys(count) for each in streams], np.int64).reshape(-1, count)
+            keys = np.array([each.keys(count) for each in streams], np.uint64).reshape(-1, count)
         order = np.concatenate([np.zeros(0, np.int64), *batches])
         results = arrays.GraphResults(
             np.zeros(len(order)),
             np.zeros((len(order), self._network.outputs), np.float32),
             np.zeros((len(order) if streams is None else 0, self._options.graph), np.float32),
         )
-        return arrays.Plan(order, pointers([len(batch) for batch in batches]), keys.view(np.uint64)), results
+        return arrays.Plan(order, pointers([len(batch) for batch in batches]), keys), results
 
     def _make_room(self, nodes: int, entries: int) -> None:
         if nodes > self._room[0] or entries > self._room[1]:
