@@ -114,7 +114,6 @@ class FastGinNetwork(FastNetwork):
     def _room(self, batch: Quotient) -> Room:
         scratch, depth, width = self._scratch, self._depth, self._width
         rows, most = batch.num_rows, max(batch.first.num_rows, batch.num_rows)
-        counts = np.uint8 if batch.largest_class < 256 else np.uint16
         summed, inner, out = (
             scratch(name, depth * most, width).reshape(depth, most, width)
             for name in ("summed", "inner", "out")
@@ -124,7 +123,7 @@ class FastGinNetwork(FastNetwork):
             summed=summed,
             inner=inner,
             out=out,
-            kept=scratch("kept", depth * rows, width, counts).reshape(depth, rows, width),
+            kept=scratch("kept", depth * rows, width, np.uint16).reshape(depth, rows, width),
             dropped=scratch("dropped", rows, width),
             gradient=scratch("out gradient", most, width),
             upstream=scratch("upstream", most, width),

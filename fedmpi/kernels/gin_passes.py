@@ -59,7 +59,7 @@ class Room(NamedTuple):
         Rows of the inputs, then their gradient.
     summed, inner, out : float32 [L, R, h]
         What `convolve` keeps, and its output.
-    kept : uint8 or uint16 [L, Q, h]
+    kept : uint16 [L, Q, h]
     dropped : float32 [Q, h]
     gradient, upstream : float32 [R, h]
     """
