@@ -16,7 +16,7 @@ from fedmpi.client.state import ClientState
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
-from fedmpi.kernels.grouped_gin import GroupedGin, losses
+from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams
 
@@ -241,7 +241,7 @@ class Steps:
     _replays: OrderedDict[object, _Replay] = field(default_factory=OrderedDict)
 
     def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
-        """Take a step; return the losses [k, B] and which predictions are right [k, B].
+        """Take a step; return the graphs' losses and what they are scored by: `GroupedGin.judge`.
 
         A captured step is replayed for other batches of the same sizes.
         """
@@ -257,8 +257,8 @@ class Steps:
         if batch.resident is None:
             own_batch.block.copy_(batch.block, non_blocking=True)
         own_numbers.block.copy_(numbers.block, non_blocking=True)
-        nats, hits = captured.run()
-        return nats, hits
+        nats, found = captured.run()
+        return nats, found
 
     def _captured(self, capture: Capture, batch: HostBatch, numbers: HostNumbers) -> _Replay:
         """Capture a step. Capturing takes it once; afterwards the rows are as they were."""
@@ -272,12 +272,11 @@ class Steps:
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
         rows = self.rows.of(numbers)
         leaf = rows.parameters.detach().requires_grad_()
-        logits = self.gin.logits(leaf, batch, numbers.keys)
-        nats = losses(logits, batch)
+        nats, found = self.gin.judge(self.gin.logits(leaf, batch, numbers.keys), batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
         rows.gradient.copy_(gradient)
         if self.changed is not None:
             self.changed(rows.parameters, numbers.who, gradient)
         step_of_group(self.options, rows, gradient, numbers)
         self.rows.take(rows, numbers)
-        return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
+        return nats.detach(), found

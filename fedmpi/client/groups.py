@@ -15,7 +15,7 @@ from torch import Tensor
 from fedmpi.algorithms.program import Change
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client, Training
-from fedmpi.client.group_results import Tally, finite, flops_of
+from fedmpi.client.group_results import Tally, finite, flops_of, outcomes_of
 from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers
 from fedmpi.client.passes import Pass
 from fedmpi.client.state import two_norm
@@ -24,11 +24,12 @@ from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch, Fetched
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import HostBatch
-from fedmpi.kernels.grouped_gin import GroupedGin, losses
+from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.counts import ModelFlops
-from fedmpi.models.outcome import Evaluation, Outcome
+from fedmpi.models.outcome import Evaluation
 from fedmpi.programs.hooks import Hooks
+from fedmpi.tasks.base import Task
 
 PendingTraining = Callable[[], dict[int, Training]]
 PendingEvaluation = Callable[[], dict[int, Evaluation]]
@@ -128,6 +129,7 @@ class ClientGroup(Group):
         Training graphs, and validation followed by test graphs, of each client.
     gin : GroupedGin
     flops : ModelFlops
+    task : Task
     """
 
     def __init__(
@@ -136,9 +138,11 @@ class ClientGroup(Group):
         data: Sequence[tuple[GraphSet, GraphSet]],
         gin: GroupedGin,
         flops: ModelFlops,
+        task: Task,
     ) -> None:
         super().__init__(clients)
         self._gin, self._flops, self._shared = gin, flops, clients[0].shared
+        self._task = task
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
@@ -162,7 +166,7 @@ class ClientGroup(Group):
         if not any(client.id in chosen for client in self.clients):
             return dict
         options = case.optimizer
-        watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
+        watch, tally = DeviceWatch(self._device), Tally(len(self.clients), self._task)
         received = self._on_their_way(case, self._rows.parameters)
         if algorithm.change or algorithm.renews:
             self._references.copy_(self._rows.parameters)
@@ -284,19 +288,19 @@ class ClientGroup(Group):
         return partial(self._evaluations, chosen, *map(Fetched, found))
 
     def _score(self) -> tuple[Tensor, ...]:
-        """Return the held-out graphs' losses [k, B] and which predictions are right [k, B]."""
+        """Return the held-out graphs' losses [k, B] and what they are scored by: `GroupedGin.judge`."""
         assert self._held_out.resident is not None
         logits = self._gin.logits(self._rows.parameters, self._held_out.resident, None)
-        nats = losses(logits.double(), self._held_out.resident)
-        return nats, logits.argmax(dim=2) == self._held_out.resident.labels
+        return self._gin.judge(logits.double(), self._held_out.resident)
 
-    def _evaluations(self, chosen: set[int], loss: Fetched, right: Fetched) -> dict[int, Evaluation]:
-        nats, hits, results = loss.get(), right.get().astype(np.uint8), {}
+    def _evaluations(self, chosen: set[int], loss: Fetched, scored: Fetched) -> dict[int, Evaluation]:
+        results = dict[int, Evaluation]()
+        nats, found = (each.get().reshape(-1, *each.get().shape[2:]) for each in (loss, scored))
+        outcomes = outcomes_of(self._task, len(self.clients), [self._held_out], nats, found)
         for place, client in enumerate(self.clients):
             if client.id in chosen:
-                graphs, cut = int(self._held_out.counts[place, 0]), client.num_validation
-                parts = (slice(cut), slice(cut, graphs))
-                val, test = (Outcome(nats[place, part], hits[place, part]) for part in parts)
+                cut = client.num_validation
+                val, test = (outcomes[place].part(part) for part in (slice(cut), slice(cut, None)))
                 results[client.id] = Evaluation(val, test, *self._held_out_flops[place])
         return results
 

@@ -48,6 +48,8 @@ class Sizes:
         k, n, B.
     members, members_back : int
         Room for the members of all closed neighbourhoods, and of their transposes; -1: these are the same.
+    columns : int
+        Labels of a graph, some missing; 0: it has one class.
     """
 
     clients: int
@@ -55,6 +57,7 @@ class Sizes:
     graphs: int
     members: int
     members_back: int
+    columns: int = 0
 
     @property
     def layout(self) -> BlockLayout:
@@ -92,9 +95,10 @@ class GroupBatch:
         Nodes of each graph, and behind a client's graphs its padding: [k `Sizes.bags`].
     graph_of : int32 [k n]
         Each node's bag among these; of padding one that nobody reads.
-    labels : int64 [k, B]
+    labels : int64 [k, B], or float64 [k, B, `Sizes.columns`]
+        Classes; else labels, NaN where one is missing.
     weights : float32 [k, B]
-        1 / (graphs of the client), 0 for padding: the weighted sum of losses is the client's mean.
+        1 / (labels of the client), 0 for padding: the weighted sum of losses is the client's mean.
     """
 
     sizes: Sizes
@@ -139,6 +143,8 @@ class HostBatch:
         In host memory; empty where the batch stays on the device.
     counts : int64 [k, 3]
         Graphs, nodes and directed edges of each of its clients.
+    known : int64 [graphs of all its clients]
+        Labels of each graph.
     who : tuple of int
         Places in the group of its clients.
     resident : GroupBatch or None
@@ -148,6 +154,7 @@ class HostBatch:
     sizes: Sizes
     block: Tensor
     counts: Int
+    known: Int
     who: tuple[int, ...]
     resident: GroupBatch | None = None
 
@@ -166,13 +173,14 @@ def _spare(members: int) -> int:
 
 @lru_cache
 def _layout(sizes: Sizes) -> BlockLayout:
-    rows, whole = sizes.clients * sizes.nodes, torch.int32
+    rows, whole, graphs = sizes.clients * sizes.nodes, torch.int32, (sizes.clients, sizes.graphs)
+    labels = ("labels", torch.float64, (*graphs, sizes.columns))
     parts = [
         ("rows", whole, (rows,)),
         ("graph_of", whole, (rows,)),
         ("pooling", whole, (sizes.clients * sizes.bags + 1,)),
-        ("labels", torch.int64, (sizes.clients, sizes.graphs)),
-        ("weights", torch.float32, (sizes.clients, sizes.graphs)),
+        labels if sizes.columns else ("labels", torch.int64, graphs),
+        ("weights", torch.float32, graphs),
     ]
     for name, members in sizes.neighbourhoods:
         parts += [(name, whole, (members,)), (f"{name}_starts", whole, (rows + _spare(members) + 1,))]

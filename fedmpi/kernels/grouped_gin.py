@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from fedmpi.graphs.sparse import linear
 from fedmpi.kernels.grouped_batches import GroupBatch
+from fedmpi.kernels.grouped_losses import losses, predictions
+from fedmpi.kernels.targets import CLASSES
 from fedmpi.models.dropout import device_keep_bits
 from fedmpi.models.flat import Slot
 from fedmpi.models.options import GinOptions
@@ -58,10 +59,12 @@ class GroupedGin:
         Places of the tensors in a parameter vector.
     length : int
         Length of a parameter vector, padding included.
+    kind : int, optional
+        Of the labels: `CLASSES`, `LABELS` or `NUMBERS`.
     """
 
-    def __init__(self, options: GinOptions, slots: Sequence[Slot], length: int) -> None:
-        self._options, self._slots = options, tuple(slots)
+    def __init__(self, options: GinOptions, slots: Sequence[Slot], length: int, kind: int = CLASSES) -> None:
+        self._options, self._slots, self._kind = options, tuple(slots), kind
         starts = [slot.start for slot in slots]
         self._pieces = np.diff([*starts, length]).tolist()
 
@@ -93,18 +96,17 @@ class GroupedGin:
         post = torch.relu(_linear(pooled.view(count, batch.sizes.bags, hidden)[:, :graphs], maps[-2]))
         return _linear(self._drop(post, streams, self._options.layers), maps[-1])
 
+    def judge(self, outputs: Tensor, batch: GroupBatch) -> tuple[Tensor, Tensor]:
+        """Return the graphs' losses, [k, B], and what they are scored by: see `predictions`."""
+        found = predictions(self._kind, outputs, batch.labels)
+        return losses(self._kind, outputs, batch.labels), found
+
     def _drop(self, x: Tensor, streams: Tensor | None, layer: int) -> Tensor:
         drop = self._options.dropout
         if streams is None or drop == 0.0:
             return x
         keep = device_keep_bits(streams[:, layer], x[0].numel(), drop)
         return x * (keep.view(x.shape).to(x.dtype) * (1.0 / (1.0 - drop)))
-
-
-def losses(logits: Tensor, batch: GroupBatch) -> Tensor:
-    """Return the negative log-likelihood of every graph, float32 [k, B]."""
-    flat = cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), reduction="none")
-    return flat.view(batch.labels.shape)
 
 
 def _linear(x: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:

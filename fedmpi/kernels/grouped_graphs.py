@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ class GroupGraphs:
     Parameters
     ----------
     sets : sequence of GraphSet
-        Of each client.
+        Of each client, with a class of each graph, or float64 [G, T] labels, NaN where one is missing.
     device : torch.device
         Where batches go.
     rounded : bool
@@ -54,7 +55,10 @@ class GroupGraphs:
         self._graph_ptr = pointers(np.concatenate([np.diff(each.topology.graph_ptr) for each in sets]))
         rows = [starts[id(each.feature_rows)] + each.node_row for each in sets]
         self._rows = np.concatenate(rows).astype(np.int32)
-        self._labels = np.concatenate([each.labels for each in sets]).astype(np.int64)
+        labels = np.concatenate([each.labels for each in sets])
+        self._columns = 0 if labels.ndim == 1 else labels.shape[1]
+        self._labels = labels if self._columns else labels[:, None].astype(np.int64)
+        self._known = (~np.isnan(self._labels)).sum(axis=1)
         both = [_closed(each.topology) for each in sets]
         self._closed = _joined([into for into, _ in both], first)
         back = _joined([outof for _, outof in both], first)
@@ -84,14 +88,16 @@ class GroupGraphs:
         block = sizes.layout.on_host(self._device)
         views = sizes.layout.arrays(block)
         names = ("rows", "graph_of", "pooling", "labels", "weights")
-        arrays = (self._graph_ptr, self._rows, self._labels)
+        views["labels"].fill(np.nan if self._columns else 0)
+        views["labels"] = views["labels"].reshape(len(who), sizes.graphs, -1)
+        arrays = (self._graph_ptr, self._rows, self._labels, self._known)
         _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
         for name, bags in (("closed", self._closed), ("closed_back", self._back)):
             if bags is not None:
                 to = (views[name], views[f"{name}_starts"])
                 _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, SPARE, *to)
         counts = np.array([lengths, nodes, members - nodes]).T
-        return HostBatch(sizes, block, counts, tuple(who))
+        return HostBatch(sizes, block, counts, self._known[graphs], tuple(who))
 
     def resident(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
         """Return a batch that stays on the device."""
@@ -125,7 +131,8 @@ class GroupGraphs:
             nodes, graphs = _room(nodes, clients), _room(graphs, 1)
             usual = int(clients * nodes * self._ratio)
             members = _room(max(members, usual), 1)
-        return Sizes(clients, nodes, graphs, members, -1 if self._back is None else members)
+        back = -1 if self._back is None else members
+        return Sizes(clients, nodes, graphs, members, back, self._columns)
 
 
 def _room(count: int, times: int) -> int:
@@ -166,26 +173,29 @@ def _fill(
     of: Int,
     graph_ptr: Int,
     node_rows: Int32,
-    all_labels: Int,
+    all_labels: npt.NDArray[Any],
+    all_known: Int,
     blank: int,
     spare: int,
     rows: Int32,
     graph_of: Int32,
     pooling: Int32,
-    labels: Int,
+    labels: npt.NDArray[Any],
     weights: npt.NDArray[np.float32],
 ) -> None:
     """Write a batch's rows of features, graphs and labels; client i takes ``graphs[of[i]:of[i + 1]]``."""
-    clients, width = labels.shape
+    clients, width = weights.shape
     room, bags = len(rows) // clients, len(pooling) // clients
-    labels[:] = 0
     weights[:] = np.float32(0.0)
     for client in range(clients):
         place, bag, taken = client * room, client * bags, of[client + 1] - of[client]
+        labelled = 0
+        for number in range(of[client], of[client + 1]):
+            labelled += all_known[graphs[number]]
         for number in range(taken):
             graph = graphs[of[client] + number]
             labels[client, number] = all_labels[graph]
-            weights[client, number] = np.float32(1.0) / np.float32(taken)
+            weights[client, number] = np.float32(1.0) / np.float32(max(labelled, 1))
             pooling[bag + number] = place
             for node in range(graph_ptr[graph], graph_ptr[graph + 1]):
                 rows[place] = node_rows[node]

@@ -19,6 +19,7 @@ from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
 from tests.making import flat, generated
 from tests.started import runs_of, sets
+from tests.tasks.making import make_task
 
 SUITE = """
 name = "grouped"
@@ -88,7 +89,8 @@ def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, alg
         for n, size in enumerate((40, 10, 40))
     ]
     gin = GroupedGin(GinOptions(), model.slots, model.length)
-    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape))
+    task = make_task("classification", np.arange(2))
+    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape), task)
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
     (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
     hooks = Hooks(checked.algorithm, 3, Position())
@@ -120,3 +122,24 @@ def test_one_lost_number_in_a_row_is_noticed(value, matrix):
     getattr(rows, matrix)[1, 17] = value
     assert finite(rows).tolist() == [True, False, True]
     assert finite_ends((rows.parameters, rows.mean, rows.square)).tolist() == [True, False, True]
+
+
+LABELS = """
+name = "labels"
+[case]
+dataset = "BACE"
+partition = { name = "iid", clients = 4 }
+model = { hidden = 16 }
+rounds = 2
+batch_size = 64
+optimizer = { eps = 0.01 }
+"""
+
+
+def test_a_run_on_labels_scores_as_csr(fedmpi, tmp_path, real_data):
+    found = []
+    for kernels in (["kernels=csr"], ["kernels=grouped", "group_size=3"]):
+        (run,) = runs_of(fedmpi, tmp_path, LABELS, *kernels).values()
+        found.append(run.results)
+    for name in ("train_loss", "val_loss", "test_loss", "val_roc_auc", "test_roc_auc", "client_test_roc_auc"):
+        assert np.allclose(*(each[name] for each in found), rtol=1e-3, equal_nan=True), name

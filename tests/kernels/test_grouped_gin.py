@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.kernels.grouped_gin import GroupedGin, _Linear, losses
+from fedmpi.kernels.grouped_gin import GroupedGin, _Linear
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
 from fedmpi.models.options import GinOptions
@@ -28,7 +28,8 @@ def check(options, parts, rows, batch, streams):
     model = flat(options, parts[0].feature_rows.shape[1])
     leaf = torch.stack([model.initialise(4, row) for row in rows]).requires_grad_()
     keys = torch.tensor([each.keys(options.layers + 1) for each in streams if each]) if any(streams) else None
-    nats = losses(GroupedGin(options, model.slots, model.length).logits(leaf, batch, keys), batch)
+    gin = GroupedGin(options, model.slots, model.length)
+    nats, _ = gin.judge(gin.logits(leaf, batch, keys), batch)
     (nats * batch.weights).sum().backward()
     for row, part in enumerate(parts):
         model.parameters.copy_(leaf[row].detach())

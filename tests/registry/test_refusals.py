@@ -274,14 +274,16 @@ dataset = { name = "SIDER", targets = "standardised" }
 dataset = { name = "MUTAG", targets = "standardised" } -> "standardised" is for regression, MUTAG has classes
 dataset = "MUTAG"; partition = { name = "fedgraphnn", split = "scaffold" }
     -> "scaffold" needs molecules read from SMILES, which MUTAG has
-dataset = "SIDER"; model = "gin"; kernels = "grouped"
-    -> case.kernels: "grouped" is for graphs with one class each: use "csr"
+dataset = "SIDER"; model = "fedstar"; kernels = "grouped"
+    -> case.kernels: ... "grouped" cannot run fedstar as it is here: use "compiled", "csr", "reference"
 dataset = "SIDER"; model = "gin"; kernels = "compiled"; algorithm = "flit"
     -> case.kernels: ... "compiled" cannot run flit as it is here: use "csr", "reference"
 """,
     NODES: """
 model = "gcn"; kernels = "compiled"
     -> case.kernels: ... "compiled" cannot run task "node-classification" as it is here: use "csr", "reference"
+model = "gin"; kernels = "grouped"
+    -> case.kernels: ... "grouped" cannot run task "node-classification" as it is here: use "csr", "reference"
 """,
     POPULATION: """
 optimizer = "adam" -> case.optimizer.state: ... use "reset"

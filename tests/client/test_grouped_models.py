@@ -1,0 +1,82 @@
+"""Steps and evaluations of several clients at once equal those of each alone by torch, on any labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedmpi.client.group_results import outcomes_of
+from fedmpi.client.targets import TARGETS, targets_of
+from fedmpi.client.torch_passes import TorchPasses
+from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.models.dropout import DropoutStreams
+from fedmpi.models.options import MODELS, Shape
+from tests.making import assert_close, flat, generated, with_labels
+from tests.tasks.making import make_task
+
+COLUMNS, CPU = 5, torch.device("cpu")
+EVERY = [MODELS["gin"](hidden=16)]
+
+
+class Clients:
+    """Three clients with graphs of one data set, alone and as a group."""
+
+    def __init__(self, options, labels, *, rounded):
+        graphs = generated(0, 40)
+        self.classes = 2 if labels == "classification" else COLUMNS
+        if labels != "classification":
+            graphs = with_labels(graphs, labels, COLUMNS)
+        self.parts = [graphs.take(np.arange(*span)) for span in ((0, 20), (20, 22), (22, 40))]
+        width = graphs.feature_rows.shape[1]
+        self.options, self.model = options, flat(options, width, self.classes)
+        standard = "standardised" if labels == "regression" else "raw"
+        self.task = make_task(labels, graphs.labels, targets=standard)
+        self.rows = torch.stack([self.model.initialise(4, number) for number in range(3)])
+        targets = [replace(part, labels=targets_of(self.task, part.labels)) for part in self.parts]
+        self.graphs = GroupGraphs(targets, CPU, rounded=rounded)
+        flops = options.flops(Shape(width, self.classes))
+        self.alone = [TorchPasses(part, part, self.model, "csr", flops, self.task) for part in self.parts]
+        self.network = GroupedGin(options, self.model.slots, self.model.length, TARGETS[labels])
+
+    def together(self, orders, streams):
+        """Return the outcomes of all clients by place, and the gradients of those in a step."""
+        host = self.graphs.batch([*orders.values()], [*orders])
+        batch = self.graphs.sent(host)
+        leaf = self.rows[[*orders]].requires_grad_()
+        keys = streams and torch.tensor([streams[place].keys(4) for place in orders])
+        nats, found = self.network.judge(self.network.logits(leaf, batch, keys), batch)
+        (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
+        arrays = (nats.detach().flatten().double().numpy(), found.flatten(0, 1).numpy())
+        return outcomes_of(self.task, 3, [host], *arrays), gradient
+
+
+def assert_same(found, expected):
+    assert_close(found.losses, expected.losses)
+    assert found.hits.tolist() == expected.hits.tolist()
+    if expected.scores is not None:
+        assert_close(found.scores, expected.scores)
+        assert found.weights.tolist() == expected.weights.tolist()
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("labels", ["classification", "multi-task", "regression"])
+@pytest.mark.parametrize("options", EVERY, ids=lambda options: options.name)
+def test_a_step_and_an_evaluation_equal_each_clients_alone(options, labels, rounded):
+    clients = Clients(options, labels, rounded=rounded)
+    streams = [DropoutStreams(1, number, 3, 0) for number in range(3)]
+    some = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
+    for orders in ({0: None, 1: None, 2: None}, some, {1: np.array([1])}):
+        found, gradients = clients.together(orders, streams)
+        assert [len(each.losses) > 0 for each in found] == [place in orders for place in range(3)]
+        for gradient, (place, numbers) in zip(gradients, orders.items(), strict=True):
+            passes = clients.alone[place]
+            clients.model.parameters.copy_(clients.rows[place])
+            expected = passes.step(passes.batch(numbers), streams[place])
+            assert_same(found[place], expected.outcome)
+            assert_close(gradient, clients.model.gradient)
+    found, _ = clients.together({0: None, 1: None, 2: None}, None)
+    for place, passes in enumerate(clients.alone):
+        clients.model.parameters.copy_(clients.rows[place])
+        assert_same(found[place], passes.evaluate().outcome)
