@@ -16,8 +16,8 @@ from fedmpi.client.state import ClientState
 from fedmpi.graphs.transfer import BlockLayout
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.grouped_network import GroupedNetwork
 from fedmpi.models.dropout import DropoutStreams
 
 
@@ -221,7 +221,7 @@ class Steps:
 
     Parameters
     ----------
-    gin : GroupedGin
+    network : GroupedNetwork
     graphs : GroupGraphs
         What the clients train on.
     rows : GroupRows
@@ -232,7 +232,7 @@ class Steps:
         How a step is captured; None: every step is taken anew.
     """
 
-    gin: GroupedGin
+    network: GroupedNetwork
     graphs: GroupGraphs
     rows: GroupRows
     options: OptimizerOptions
@@ -241,7 +241,7 @@ class Steps:
     _replays: OrderedDict[object, _Replay] = field(default_factory=OrderedDict)
 
     def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
-        """Take a step; return the graphs' losses and what they are scored by: `GroupedGin.judge`.
+        """Take a step; return the graphs' losses and what they are scored by: `GroupedNetwork.judge`.
 
         A captured step is replayed for other batches of the same sizes.
         """
@@ -272,7 +272,7 @@ class Steps:
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
         rows = self.rows.of(numbers)
         leaf = rows.parameters.detach().requires_grad_()
-        nats, found = self.gin.judge(self.gin.logits(leaf, batch, numbers.keys), batch)
+        nats, found = self.network.judge(self.network.logits(leaf, batch, numbers.keys), batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
         rows.gradient.copy_(gradient)
         if self.changed is not None:

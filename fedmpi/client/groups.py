@@ -24,8 +24,8 @@ from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch, Fetched
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import HostBatch
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.grouped_network import GroupedNetwork
 from fedmpi.models.counts import ModelFlops
 from fedmpi.models.outcome import Evaluation
 from fedmpi.programs.hooks import Hooks
@@ -127,7 +127,7 @@ class ClientGroup(Group):
     clients : sequence of Client
     data : sequence of (GraphSet, GraphSet)
         Training graphs, and validation followed by test graphs, of each client.
-    gin : GroupedGin
+    network : GroupedNetwork
     flops : ModelFlops
     task : Task
     """
@@ -136,12 +136,12 @@ class ClientGroup(Group):
         self,
         clients: Sequence[Client],
         data: Sequence[tuple[GraphSet, GraphSet]],
-        gin: GroupedGin,
+        network: GroupedNetwork,
         flops: ModelFlops,
         task: Task,
     ) -> None:
         super().__init__(clients)
-        self._gin, self._flops, self._shared = gin, flops, clients[0].shared
+        self._network, self._flops, self._shared = network, flops, clients[0].shared
         self._task = task
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
@@ -152,8 +152,10 @@ class ClientGroup(Group):
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
         rounded, everybody = self.asynchronous, range(len(clients))
-        self._graphs = GroupGraphs([train for train, _ in data], self._device, rounded=rounded)
-        held_out = GroupGraphs([held_out for _, held_out in data], self._device, rounded=rounded)
+        self._graphs, held_out = (
+            GroupGraphs(sets, self._device, rounded=rounded, by_entry=network.by_entry)
+            for sets in zip(*data, strict=True)
+        )
         self._held_out = held_out.resident([None] * len(clients), everybody)
         both = zip(self._held_out.counts.tolist(), self._held_out.padded.tolist(), strict=True)
         self._held_out_flops = [flops_of(flops, *each, training=False) for each in both]
@@ -183,10 +185,10 @@ class ClientGroup(Group):
         if self._steps is None:
             changed = partial(self._changed, algorithm.change) if algorithm.change else None
             capture = Captured if self._replays(algorithm) else None
-            self._steps = Steps(self._gin, self._graphs, self._rows, options, changed, capture)
+            self._steps = Steps(self._network, self._graphs, self._rows, options, changed, capture)
         self._rows.gradient.zero_()
         orders = self._orders(case, round, chosen)
-        masks = Masks(case.seed, round, case.model.layers + 1)
+        masks = Masks(case.seed, round, self._network.streams)
         steps = step_numbers(options, self.clients, [list(order) for order in orders], masks, self._device)
         for order, numbers in zip(orders, steps, strict=True):
             batch = self._batch(order)
@@ -288,10 +290,10 @@ class ClientGroup(Group):
         return partial(self._evaluations, chosen, *map(Fetched, found))
 
     def _score(self) -> tuple[Tensor, ...]:
-        """Return the held-out graphs' losses [k, B] and what they are scored by: `GroupedGin.judge`."""
+        """Return the held-out graphs' losses [k, B] and what they are scored by: `GroupedNetwork.judge`."""
         assert self._held_out.resident is not None
-        logits = self._gin.logits(self._rows.parameters, self._held_out.resident, None)
-        return self._gin.judge(logits.double(), self._held_out.resident)
+        logits = self._network.logits(self._rows.parameters, self._held_out.resident, None)
+        return self._network.judge(logits.double(), self._held_out.resident)
 
     def _evaluations(self, chosen: set[int], loss: Fetched, scored: Fetched) -> dict[int, Evaluation]:
         results = dict[int, Evaluation]()

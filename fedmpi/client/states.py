@@ -28,13 +28,12 @@ from fedmpi.comm.world import World
 from fedmpi.graphs.mended import Generated, mended
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.encoder import FastEncoder
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
-from fedmpi.kernels.networks import fast_network
+from fedmpi.kernels.networks import fast_network, grouped_network
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.mvgrl import MvgrlEncoder
-from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, Shape
 from fedmpi.objectives.unsupervised import Network
 from fedmpi.programs.hooks import Hooks
 
@@ -110,7 +109,6 @@ class States:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
         if case.kernels != "grouped":
             return [Group([client]) for client in self.clients.values()]
-        assert isinstance(case.model, GinOptions)  # the registry refused others
         groups: list[Group] = []
         for members in groups_of(self._shapes, case.group_size):
             if members[0] in self.clients:  # a group is hosted by one rank
@@ -120,7 +118,7 @@ class States:
                     ClientGroup(
                         [self.clients[number] for number in members],
                         [self._targeted(*federation.data(case, number)) for number in members],
-                        GroupedGin(case.model, model.slots, model.length, kind),
+                        grouped_network(case.model, model, kind),
                         federation.flops[shape],
                         self._task,
                     )

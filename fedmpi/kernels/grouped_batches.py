@@ -32,6 +32,11 @@ class Bags:
     starts: Tensor
     count: int
 
+    @property
+    def lengths(self) -> Tensor:
+        """Members of each bag, int32 [count]."""
+        return self.starts[1 : self.count + 1] - self.starts[: self.count]
+
     def sum(self, x: Tensor) -> Tensor:
         """Return the sums, [count, h]."""
         found = embedding_bag(self.members, x, self.starts, mode="sum", include_last_offset=True)
@@ -90,7 +95,8 @@ class GroupBatch:
     rows : int32 [k n]
         Feature row of each node.
     closed, closed_back : Bags
-        Over rows of [k n, h]: closed neighbourhoods, and their transposes.
+        Over rows of [k n, h]: closed neighbourhoods, and their transposes; of `GroupGraphs` by entry the
+        latter are bags of each node's places among the members of all closed neighbourhoods.
     pooling : Bags
         Nodes of each graph, and behind a client's graphs its padding: [k `Sizes.bags`].
     graph_of : int32 [k n]

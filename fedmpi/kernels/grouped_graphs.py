@@ -17,6 +17,7 @@ import torch
 
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.packed import GraphSet, Int, Topology, pointers
+from fedmpi.graphs.sparse import transposed, with_self_loops
 from fedmpi.graphs.transfer import sent
 from fedmpi.kernels.grouped_batches import SPARE, GroupBatch, HostBatch, Sizes
 
@@ -37,10 +38,15 @@ class GroupGraphs:
         Where batches go.
     rounded : bool
         Whether sizes are rounded up to few.
+    by_entry : bool, optional
+        Whether transposes of closed neighbourhoods hold the places of their entries, not the nodes in which
+        they are; each node is then the last of its own, as of `fedmpi.graphs.batch`.
     """
 
-    def __init__(self, sets: Sequence[GraphSet], device: torch.device, *, rounded: bool) -> None:
-        self._device, self._rounded = device, rounded
+    def __init__(
+        self, sets: Sequence[GraphSet], device: torch.device, *, rounded: bool, by_entry: bool = False
+    ) -> None:
+        self._device, self._rounded, self._by_entry = device, rounded, by_entry
         tables = {id(each.feature_rows): each for each in sets}
         starts = dict(
             zip(tables, pointers([len(each.feature_rows) for each in tables.values()]), strict=False)
@@ -59,11 +65,12 @@ class GroupGraphs:
         self._columns = 0 if labels.ndim == 1 else labels.shape[1]
         self._labels = labels if self._columns else labels[:, None].astype(np.int64)
         self._known = (~np.isnan(self._labels)).sum(axis=1)
-        both = [_closed(each.topology) for each in sets]
+        both = [(_entries if by_entry else _closed)(each.topology) for each in sets]
         self._closed = _joined([into for into, _ in both], first)
-        back = _joined([outof for _, outof in both], first)
+        back_first = pointers([len(members) for (_, members), _ in both]) if by_entry else first
+        back = _joined([outof for _, outof in both], back_first)
         same = [np.array_equal(self._closed[part], back[part]) for part in (0, 1)]
-        self._back = None if all(same) else back
+        self._back = None if all(same) and not by_entry else back
 
     def batch(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
         """Return a batch of some of the clients.
@@ -92,10 +99,11 @@ class GroupGraphs:
         views["labels"] = views["labels"].reshape(len(who), sizes.graphs, -1)
         arrays = (self._graph_ptr, self._rows, self._labels, self._known)
         _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
-        for name, bags in (("closed", self._closed), ("closed_back", self._back)):
+        both = (("closed", self._closed, False), ("closed_back", self._back, self._by_entry))
+        for name, bags, by_entry in both:
             if bags is not None:
                 to = (views[name], views[f"{name}_starts"])
-                _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, SPARE, *to)
+                _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, by_entry, SPARE, *to)
         counts = np.array([lengths, nodes, members - nodes]).T
         return HostBatch(sizes, block, counts, self._known[graphs], tuple(who))
 
@@ -154,6 +162,13 @@ def _closed(topology: Topology) -> tuple[tuple[Int, Int], tuple[Int, Int]]:
     into = np.concatenate([np.repeat(own, np.diff(topology.row_ptr)), own])
     outof = np.concatenate([np.asarray(topology.columns), own])
     return _sorted(into, outof, len(own)), _sorted(outof, into, len(own))
+
+
+def _entries(topology: Topology) -> tuple[tuple[Int, Int], tuple[Int, Int]]:
+    """Return starts and members of all closed neighbourhoods, and starts and each node's entries in them."""
+    starts, members = with_self_loops(topology)
+    back, _, places = transposed(starts, members)
+    return (starts, members), (back, places)
 
 
 def _sorted(bag: Int, member: Int, count: int) -> tuple[Int, Int]:
@@ -219,6 +234,7 @@ def _fill_bags(
     graph_ptr: Int,
     all_starts: Int,
     all_members: Int32,
+    by_entry: bool,
     spare: int,
     members: Int32,
     starts: Int32,
@@ -229,7 +245,8 @@ def _fill_bags(
         place = client * room
         for number in range(of[client], of[client + 1]):
             graph = graphs[number]
-            shift = place - graph_ptr[graph]
+            first = graph_ptr[graph]
+            shift = done - all_starts[first] if by_entry else place - first
             for node in range(graph_ptr[graph], graph_ptr[graph + 1]):
                 starts[place] = done
                 place += 1

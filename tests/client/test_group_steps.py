@@ -10,8 +10,8 @@ from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.client import group_steps
 from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers, step_of_group
 from fedmpi.client.optimizer import AdamState, descend
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.networks import grouped_network
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import GinOptions
 from tests.making import flat, generated
@@ -90,7 +90,7 @@ def test_replayed_steps_are_those_taken_anew(monkeypatch, kept):
     model = flat(GinOptions(), parts[0].feature_rows.shape[1])
     start = torch.stack([model.initialise(3, number) for number in range(3)])
     graphs = GroupGraphs(parts, CPU, rounded=True)
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    gin = grouped_network(GinOptions(), model)
     everything = graphs.resident([None] * 3, range(3))
     batches, sizes = [], set()
     for who in ([0, 2], [0, 1, 2], [2], [0, 2], [0, 2], [2], [1]):

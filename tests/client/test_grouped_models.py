@@ -5,25 +5,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedmpi.client.group_results import outcomes_of
 from fedmpi.client.targets import TARGETS, targets_of
 from fedmpi.client.torch_passes import TorchPasses
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.networks import grouped_network
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import MODELS, Shape
 from tests.making import assert_close, flat, generated, with_labels
 from tests.tasks.making import make_task
 
 COLUMNS, CPU = 5, torch.device("cpu")
-EVERY = [MODELS["gin"](hidden=16)]
+EVERY = [MODELS[name](hidden=16) for name in ("gin", "gcn", "gat", "sage", "sgc")]
+EVERY.append(MODELS["gcn"](hidden=16, pooling="sum"))
 
 
 class Clients:
     """Three clients with graphs of one data set, alone and as a group."""
 
-    def __init__(self, options, labels, *, rounded):
+    def __init__(self, options, labels, *, rounded, device=CPU):
         graphs = generated(0, 40)
         self.classes = 2 if labels == "classification" else COLUMNS
         if labels != "classification":
@@ -35,21 +37,26 @@ class Clients:
         self.task = make_task(labels, graphs.labels, targets=standard)
         self.rows = torch.stack([self.model.initialise(4, number) for number in range(3)])
         targets = [replace(part, labels=targets_of(self.task, part.labels)) for part in self.parts]
-        self.graphs = GroupGraphs(targets, CPU, rounded=rounded)
+        self.network = grouped_network(options, self.model, TARGETS[labels])
+        self.graphs = GroupGraphs(targets, device, rounded=rounded, by_entry=self.network.by_entry)
         flops = options.flops(Shape(width, self.classes))
         self.alone = [TorchPasses(part, part, self.model, "csr", flops, self.task) for part in self.parts]
-        self.network = GroupedGin(options, self.model.slots, self.model.length, TARGETS[labels])
 
     def together(self, orders, streams):
         """Return the outcomes of all clients by place, and the gradients of those in a step."""
         host = self.graphs.batch([*orders.values()], [*orders])
         batch = self.graphs.sent(host)
-        leaf = self.rows[[*orders]].requires_grad_()
-        keys = streams and torch.tensor([streams[place].keys(4) for place in orders])
-        nats, found = self.network.judge(self.network.logits(leaf, batch, keys), batch)
-        (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
+        keys = streams and torch.tensor([streams[place].keys(self.network.streams) for place in orders])
+        (nats, found), gradient = self.step(self.rows[[*orders]], batch, keys)
         arrays = (nats.detach().flatten().double().numpy(), found.flatten(0, 1).numpy())
         return outcomes_of(self.task, 3, [host], *arrays), gradient
+
+    def step(self, rows, batch, keys):
+        """Return losses and predictions of a batch, and the gradient of parameters [k, length]."""
+        leaf = rows.requires_grad_()
+        nats, found = self.network.judge(self.network.logits(leaf, batch, keys), batch)
+        (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
+        return (nats, found), gradient
 
 
 def assert_same(found, expected):
@@ -80,3 +87,26 @@ def test_a_step_and_an_evaluation_equal_each_clients_alone(options, labels, roun
     for place, passes in enumerate(clients.alone):
         clients.model.parameters.copy_(clients.rows[place])
         assert_same(found[place], passes.evaluate().outcome)
+
+
+class NothingFromTheHost(TorchDispatchMode):
+    """Raises where an operator reads a tensor's values, or makes a tensor of numbers of the host."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func.overloadpacket.__name__ not in ("_local_scalar_dense", "nonzero", "lift_fresh"), func
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("labels", ["classification", "multi-task", "regression"])
+@pytest.mark.parametrize("options", EVERY, ids=lambda options: options.name)
+def test_a_pass_can_be_captured(options, labels, training):
+    """Tensors on "meta" have no values: shapes that follow from any would raise."""
+    clients = Clients(options, labels, rounded=True, device=torch.device("meta"))
+    rows, keys = clients.rows.to("meta"), torch.zeros(3, clients.network.streams, dtype=torch.int64)
+    host = clients.graphs.batch([None] * 3, range(3))
+    batch = clients.graphs.sent(host)
+    with NothingFromTheHost():
+        (nats, found), gradient = clients.step(rows, batch, keys.to("meta") if training else None)
+    assert nats.shape == (3, host.sizes.graphs) and gradient.shape == rows.shape
+    assert found.shape == (nats.shape if labels == "classification" else (*nats.shape, COLUMNS))

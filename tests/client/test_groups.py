@@ -11,7 +11,7 @@ from fedmpi.client.group_steps import GroupRows
 from fedmpi.client.groups import ClientGroup
 from fedmpi.client.optimizer import AdamState
 from fedmpi.config.suite import read
-from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.kernels.networks import grouped_network
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
@@ -88,7 +88,7 @@ def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, alg
         Client(n, size, 0, size, model, shared, model.parameters.to(meta), AdamState(model.trained, meta))
         for n, size in enumerate((40, 10, 40))
     ]
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    gin = grouped_network(GinOptions(), model)
     task = make_task("classification", np.arange(2))
     group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape), task)
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}

@@ -1,4 +1,4 @@
-"""GIN of several clients at once equals torch-geometric's of each, dropout on, within 1e-5."""
+"""Networks of several clients at once equal torch-geometric's of each, dropout on, within 1e-5."""
 
 from dataclasses import replace
 
@@ -9,10 +9,11 @@ from torch.nn.functional import cross_entropy
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.kernels.grouped_gin import GroupedGin, _Linear
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.grouped_layers import _Linear
+from fedmpi.kernels.networks import grouped_network
 from fedmpi.models.dropout import DropoutStreams, device_keep_bits
-from fedmpi.models.options import GinOptions
+from fedmpi.models.options import MODELS, GinOptions
 from fedmpi.seeds import Purpose, keep_bits, key
 from tests.making import assert_close, flat, generated, receivers, thinned, without_edges
 
@@ -28,7 +29,7 @@ def check(options, parts, rows, batch, streams):
     model = flat(options, parts[0].feature_rows.shape[1])
     leaf = torch.stack([model.initialise(4, row) for row in rows]).requires_grad_()
     keys = torch.tensor([each.keys(options.layers + 1) for each in streams if each]) if any(streams) else None
-    gin = GroupedGin(options, model.slots, model.length)
+    gin = grouped_network(options, model)
     nats, _ = gin.judge(gin.logits(leaf, batch, keys), batch)
     (nats * batch.weights).sum().backward()
     for row, part in enumerate(parts):
@@ -50,17 +51,18 @@ def test_equals_each_client_by_torch_geometric(dropout, rounded):
     check(GinOptions(dropout=dropout), parts, range(3), batch, [DropoutStreams(1, n, 3, 0) for n in range(3)])
 
 
+@pytest.mark.parametrize("name", ["gin", "gcn", "gat", "sage", "sgc"])
 @pytest.mark.parametrize("rounded", [False, True])
-def test_some_graphs_of_some_clients_one_way_edges(rounded):
+def test_some_graphs_of_some_clients_one_way_edges(rounded, name):
     parts = [generated(*span, domain=2) for span in ((0, 9), (9, 12), (12, 30))]
     parts = [replace(part, topology=one_way(part.topology)) for part in parts]
-    graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
+    graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded, by_entry=name == "gat")
     chosen = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
     host = graphs.batch([*chosen.values()], [*chosen])
     taken = [parts[client].take(numbers) for client, numbers in chosen.items()]
     counts = [[part.num_graphs, part.topology.num_nodes, part.topology.num_edges] for part in taken]
     assert host.counts.tolist() == counts
-    check(GinOptions(dropout=0.0), taken, chosen, graphs.sent(host), [None, None])
+    check(MODELS[name](dropout=0.0), taken, chosen, graphs.sent(host), [None, None])
 
 
 def one_way(topology):
@@ -83,7 +85,7 @@ def test_a_weight_gradient_in_pieces_is_that_of_the_whole():
 def test_graphs_without_nodes():
     part = GraphSet(without_edges(0, 0), np.zeros((0, 3), np.float32), np.zeros(0, int), np.array([0, 1]))
     model = flat(GinOptions())
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    gin = grouped_network(GinOptions(), model)
     row = model.initialise(4, 0)
     logits = gin.logits(row[None], batch_of([part]), None)
     model.parameters.copy_(row)
