@@ -5,14 +5,13 @@ An entry is a node in a neighbourhood. What entries hold is summed in bags of en
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag, leaky_relu
 
 from fedmpi.graphs.sparse import linear
 from fedmpi.kernels.grouped_batches import Bags, GroupBatch
+from fedmpi.models.dropout import device_kept
 
 
 class Entries:
@@ -55,13 +54,23 @@ class Entries:
         bags = (self.numbers, values.detach(), self._of_receiver.starts)
         return embedding_bag(*bags, mode="max", include_last_offset=True)[: self._of_receiver.count]
 
+    def dropped(self, values: Tensor, streams: Tensor, drop: float) -> Tensor:
+        """Return values [E, h] after dropout by each client's stream [k], which counts its own entries."""
+        nodes, width = self._batch.sizes.nodes, values.shape[1]
+        client = self.receiver // nodes
+        first = self._batch.closed.starts.index_select(0, client * nodes)
+        numbers = (self.numbers - first).long().unsqueeze(1) * width
+        numbers = numbers + torch.arange(width, device=values.device)
+        keep = device_kept(streams.index_select(0, client).unsqueeze(1), numbers, drop)
+        return values * (keep.to(values.dtype) * (1.0 / (1.0 - drop)))
+
 
 def attended(
     entries: Entries,
     states: Tensor,
     sides: tuple[Tensor, Tensor],
     slope: float,
-    drop: Callable[[Tensor], Tensor] = lambda shares: shares,
+    dropout: tuple[Tensor, float] | None = None,
 ) -> Tensor:
     """Return each node's sum over its closed neighbourhood by shares of attention, [k, n, H d].
 
@@ -75,14 +84,16 @@ def attended(
         entry's score.
     slope : float
         Below zero of the scores' LeakyReLU.
-    drop : callable, optional
-        What becomes of the shares [E, H].
+    dropout : (int64 [k], float), optional
+        Of the shares: streams and probability.
     """
     clients, nodes, heads, width = states.shape
     receiving, sending = ((states * side.unsqueeze(1)).sum(dim=3).flatten(0, 1) for side in sides)
     scores = leaky_relu(entries.received(receiving) + entries.sent(sending), slope)
     weights = (scores - entries.highest(scores).index_select(0, entries.receiver)).exp()
-    shares = drop(weights / entries.received(entries.sum(weights)))
+    shares = weights / entries.received(entries.sum(weights))
+    if dropout is not None and dropout[1]:
+        shares = entries.dropped(shares, *dropout)
     values = entries.sent(states.view(clients * nodes, heads * width)).view(-1, heads, width)
     summed = entries.sum((values * shares.unsqueeze(2)).flatten(1))
     return summed.view(clients, nodes, heads * width)

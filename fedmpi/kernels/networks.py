@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from fedmpi.errors import BadInput
 from fedmpi.kernels.graph_network import FastGraphNetwork
+from fedmpi.kernels.grouped_molecules import GroupedMolecules
 from fedmpi.kernels.grouped_network import GroupedGraphNetwork, GroupedNetwork
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.targets import CLASSES
 from fedmpi.kernels.two_channel import FastFedStar
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import FedStarOptions, GinOptions, MessagePassingOptions, ModelOptions
+from fedmpi.models.options import (
+    FedGraphNNOptions,
+    FedStarOptions,
+    GinOptions,
+    MessagePassingOptions,
+    ModelOptions,
+)
 
 
 def fast_network(
@@ -31,5 +38,7 @@ def grouped_network(options: ModelOptions, model: FlatModel, kind: int = CLASSES
     match options:
         case GinOptions() | MessagePassingOptions():
             return GroupedGraphNetwork(options, model, kind)
+        case FedGraphNNOptions():
+            return GroupedMolecules(options, model, kind)
         case _:
             raise BadInput(f'model "{options.name}" has no grouped kernels, though its `kernels` says so')

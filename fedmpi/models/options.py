@@ -361,6 +361,11 @@ class FedGraphNNOptions(NetworkOptions):
     reference: ClassVar[bool] = False
 
     @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return super().kernels | {"grouped"}
+
+    @property
     def embedding(self) -> int:
         """Width of what is pooled of each graph, before the head."""
         return self.graph

@@ -82,7 +82,7 @@ def test_every_case_of_the_checks_agrees_and_one_that_raises_is_a_finding(reques
 
     monkeypatch.setattr(agreement, "check_suite", checked)
     *found, bad = agreement.findings(request_of("agreement", ""))
-    assert len(found) == 32
+    assert len(found) == 35
     assert {each["kernels"] for each in found} == {"grouped", "csr"}
     assert all(each["agrees"] for each in found)
     assert (bad["case"], bad["agrees"]) == ("bad", False) and "error" in bad

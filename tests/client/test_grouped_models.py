@@ -20,6 +20,8 @@ from tests.tasks.making import make_task
 COLUMNS, CPU = 5, torch.device("cpu")
 EVERY = [MODELS[name](hidden=16) for name in ("gin", "gcn", "gat", "sage", "sgc")]
 EVERY.append(MODELS["gcn"](hidden=16, pooling="sum"))
+EVERY += [MODELS[f"fedgraphnn/{name}"](hidden=16, node=12) for name in ("gcn", "gat", "sage")]
+EVERY.append(MODELS["fedgraphnn/gat"](hidden=16, heads=3, dropout=0.3))
 
 
 class Clients:

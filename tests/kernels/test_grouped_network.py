@@ -12,7 +12,7 @@ from fedmpi.graphs.packed import GraphSet
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.kernels.grouped_layers import _Linear
 from fedmpi.kernels.networks import grouped_network
-from fedmpi.models.dropout import DropoutStreams, device_keep_bits
+from fedmpi.models.dropout import DropoutStreams, device_keep_bits, device_kept
 from fedmpi.models.options import MODELS, GinOptions
 from fedmpi.seeds import Purpose, keep_bits, key
 from tests.making import assert_close, flat, generated, receivers, thinned, without_edges
@@ -99,3 +99,5 @@ def test_masks_are_those_of_the_seeds(drop):
     signed = torch.tensor([name - 2**64 if name >= 2**63 else name for name in names])
     expected = [keep_bits(name, 1003, drop).astype(bool) for name in names]
     assert np.array_equal(device_keep_bits(signed, 1003, drop).numpy(), expected)
+    some = torch.tensor([1002, 0, 7, 64])
+    assert np.array_equal(device_kept(signed[:, None], some, drop).numpy(), np.array(expected)[:, some])
