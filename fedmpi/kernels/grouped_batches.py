@@ -135,8 +135,8 @@ class HostBatch:
     Attributes
     ----------
     sizes : Sizes
-    block : int64 [*]
-        In host memory; empty where the batch stays on the device.
+    graphs : int64 [*]
+        Numbers of its graphs among those of all clients, client by client.
     counts : int64 [k, 3]
         Graphs, nodes and directed edges of each of its clients.
     who : tuple of int
@@ -146,10 +146,15 @@ class HostBatch:
     """
 
     sizes: Sizes
-    block: Tensor
+    graphs: Int
     counts: Int
     who: tuple[int, ...]
     resident: GroupBatch | None = None
+
+    @property
+    def words(self) -> int:
+        """Words of its block: none, where it stays on the device."""
+        return self.sizes.layout.size if self.resident is None else 0
 
     @property
     def padded(self) -> Int:
