@@ -145,8 +145,8 @@ class HostBatch:
     Attributes
     ----------
     sizes : Sizes
-    block : int64 [*]
-        In host memory; empty where the batch stays on the device.
+    graphs : int64 [*]
+        Numbers of its graphs among those of all clients, client by client.
     counts : int64 [k, 3]
         Graphs, nodes and directed edges of each of its clients.
     known : int64 [graphs of all its clients]
@@ -158,11 +158,16 @@ class HostBatch:
     """
 
     sizes: Sizes
-    block: Tensor
+    graphs: Int
     counts: Int
     known: Int
     who: tuple[int, ...]
     resident: GroupBatch | None = None
+
+    @property
+    def words(self) -> int:
+        """Words of its block: none, where it stays on the device."""
+        return self.sizes.layout.size if self.resident is None else 0
 
     @property
     def padded(self) -> Int:

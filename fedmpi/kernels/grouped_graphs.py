@@ -6,7 +6,7 @@ step serves them all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.packed import GraphSet, Int, Topology, pointers
 from fedmpi.graphs.sparse import transposed, with_self_loops
-from fedmpi.graphs.transfer import sent
+from fedmpi.graphs.transfer import on_host, sent
 from fedmpi.kernels.grouped_batches import SPARE, GroupBatch, HostBatch, Sizes
 
 Int32 = npt.NDArray[np.int32]
@@ -72,31 +73,36 @@ class GroupGraphs:
         same = [np.array_equal(self._closed[part], back[part]) for part in (0, 1)]
         self._back = None if all(same) and not by_entry else back
 
-    def batch(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
-        """Return a batch of some of the clients.
+    def batches(self, steps: Sequence[Mapping[int, Int | None]]) -> list[HostBatch]:
+        """Return the batches of some steps; rounded, those of as many clients have the same sizes.
 
         Parameters
         ----------
-        orders : sequence of int64 [*] or None
-            Numbers of each of these clients' graphs; None: all.
-        who : sequence of int
-            Their places in the group.
+        steps : sequence of mappings of int to int64 [*] or None
+            Numbers of the graphs of each client that takes part, by its place in the group; None: all.
         """
-        cuts = self._first_graph
-        numbers = [
-            np.arange(cuts[place], cuts[place + 1]) if order is None else cuts[place] + order
-            for order, place in zip(orders, who, strict=True)
-        ]
-        lengths = [len(each) for each in numbers]
-        graphs, of = np.concatenate(numbers), pointers(lengths)
-        nodes = _by_client(self._nodes[graphs], of)
-        members = _by_client(self._members[graphs], of)
-        sizes = self._sizes(len(who), int(nodes.max()), max(lengths), int(members.sum()))
-        block = sizes.layout.on_host(self._device)
+        first = self._first_graph
+        graphs, lengths = [], []
+        for step in steps:
+            of_step = [
+                np.arange(first[place], first[place + 1]) if order is None else first[place] + order
+                for place, order in step.items()
+            ]
+            graphs.append(np.concatenate(of_step))
+            lengths.append([len(each) for each in of_step])
+        counts = self._counts(np.concatenate(graphs), lengths)
+        sizes = self._sizes(counts)
+        known = [self._known[each] for each in graphs]
+        given = zip(sizes, graphs, counts, known, map(tuple, steps), strict=True)
+        return [HostBatch(*each) for each in given]
+
+    def fill(self, batch: HostBatch, block: Tensor) -> None:
+        """Write a batch into its block, int64 [`HostBatch.words`], on the host."""
+        graphs, of, sizes = batch.graphs, pointers(batch.counts[:, 0]), batch.sizes
         views = sizes.layout.arrays(block)
         names = ("rows", "graph_of", "pooling", "labels", "weights")
         views["labels"].fill(np.nan if self._columns else 0)
-        views["labels"] = views["labels"].reshape(len(who), sizes.graphs, -1)
+        views["labels"] = views["labels"].reshape(sizes.clients, sizes.graphs, -1)
         arrays = (self._graph_ptr, self._rows, self._labels, self._known)
         _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
         both = (("closed", self._closed, False), ("closed_back", self._back, self._by_entry))
@@ -104,19 +110,18 @@ class GroupGraphs:
             if bags is not None:
                 to = (views[name], views[f"{name}_starts"])
                 _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, by_entry, SPARE, *to)
-        counts = np.array([lengths, nodes, members - nodes]).T
-        return HostBatch(sizes, block, counts, self._known[graphs], tuple(who))
 
-    def resident(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
+    def on_device(self, batch: HostBatch, block: Tensor) -> GroupBatch:
+        """Return a batch whose block is on the device."""
+        return batch.resident or GroupBatch.of(batch.sizes, block, self._table)
+
+    def resident(self, order: Mapping[int, Int | None]) -> HostBatch:
         """Return a batch that stays on the device."""
-        batch = self.batch(orders, who)
-        return replace(batch, block=torch.empty(0, dtype=torch.int64), resident=self.sent(batch))
-
-    def sent(self, batch: HostBatch) -> GroupBatch:
-        """Return a batch on the device."""
-        if batch.resident is not None:
-            return batch.resident
-        return GroupBatch.of(batch.sizes, batch.block.to(self._device, non_blocking=True), self._table)
+        (batch,) = self.batches([order])
+        block = on_host(batch.words, self._device)
+        self.fill(batch, block)
+        there = self.on_device(batch, block.to(self._device, non_blocking=True))
+        return replace(batch, resident=there)
 
     @cached_property
     def _nodes(self) -> Int:
@@ -133,14 +138,32 @@ class GroupGraphs:
         """Members of closed neighbourhoods for each node, in all graphs."""
         return len(self._closed[1]) / max(len(self._rows), 1)
 
-    def _sizes(self, clients: int, nodes: int, graphs: int, members: int) -> Sizes:
-        """Return the sizes of a batch, rounded up; the room for members follows the nodes' where it can."""
-        if self._rounded:
-            nodes, graphs = _room(nodes, clients), _room(graphs, 1)
-            usual = int(clients * nodes * self._ratio)
-            members = _room(max(members, usual), 1)
-        back = -1 if self._back is None else members
-        return Sizes(clients, nodes, graphs, members, back, self._columns)
+    def _counts(self, graphs: Int, lengths: Sequence[Sequence[int]]) -> list[Int]:
+        """Return graphs, nodes and directed edges of each client in each step, int64 [k, 3] each."""
+        of_all = np.concatenate([np.asarray(each, np.int64) for each in lengths])
+        of = pointers(of_all)
+        nodes = _by_client(self._nodes[graphs], of)
+        members = _by_client(self._members[graphs], of)
+        counts = np.stack([of_all, nodes, members - nodes], axis=1)
+        return np.split(counts, np.cumsum([len(each) for each in lengths])[:-1])
+
+    def _sizes(self, counts: Sequence[Int]) -> list[Sizes]:
+        """Return the sizes of batches, rounded up; the room for members follows the nodes' where it can."""
+        back, exact = self._back is not None, []
+        for each in counts:
+            (graphs, nodes, _), members = each.max(axis=0).tolist(), int(each[:, 1:].sum())
+            exact.append(Sizes(len(each), nodes, graphs, members, members if back else -1, self._columns))
+        if not self._rounded:
+            return exact
+        nodes, graphs = (max(getattr(each, name) for each in exact) for name in ("nodes", "graphs"))
+        rounded = {}
+        for clients in {each.clients for each in exact}:
+            wide = _room(nodes, clients)
+            most = max(each.members for each in exact if each.clients == clients)
+            members = _room(max(most, int(clients * wide * self._ratio)), 1)
+            both = members, members if back else -1
+            rounded[clients] = Sizes(clients, wide, _room(graphs, 1), *both, self._columns)
+        return [rounded[each.clients] for each in exact]
 
 
 def _room(count: int, times: int) -> int:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from fedmpi.client import groups
 from fedmpi.client.client import Client
 from fedmpi.client.federation import groups_of
 from fedmpi.client.group_results import finite, finite_ends
-from fedmpi.client.group_steps import GroupRows
+from fedmpi.client.group_rows import GroupRows
 from fedmpi.client.groups import ClientGroup
 from fedmpi.client.optimizer import AdamState
 from fedmpi.config.suite import read
@@ -18,6 +19,7 @@ from fedmpi.programs.position import Position
 from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
 from tests.making import flat, generated
+from tests.on_device import OnDevice
 from tests.started import runs_of, sets
 from tests.tasks.making import make_task
 
@@ -76,9 +78,23 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     assert differences(tmp_path / "whole" / folder.name, folder) == []
 
 
+class Tried:
+    """Stands for a captured action where there is no GPU."""
+
+    def __init__(self, action):
+        with OnDevice():
+            self._found = action()
+
+    def run(self):
+        return self._found
+
+
+@pytest.mark.parametrize("replayed", [False, True])
 @pytest.mark.parametrize("chosen", [{0, 2}, {0, 1, 2}])
 @pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
-def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, algorithm, batch_size, chosen):
+def test_no_step_and_no_evaluation_reads_from_the_device(
+    monkeypatch, suite, algorithm, batch_size, chosen, replayed
+):
     """Tensors on "meta" have no values: whatever would bring one to the host raises."""
     meta, parts = torch.device("meta"), [generated(*span) for span in ((0, 40), (40, 50), (50, 90))]
     shape = Shape(parts[0].feature_rows.shape[1], 2)
@@ -102,12 +118,29 @@ def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, alg
             found.append(group._replays(hooks))
     group._device = meta
     assert found == [True, algorithm != "fedprox"]
+    monkeypatch.setattr(groups, "Captured", Tried)
+    monkeypatch.setattr(ClientGroup, "_replays", lambda self, algorithm: replayed)
     waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
     assert [client.adam.steps for client in clients] == steps
     for found in waiting:
         with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
             found()
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda x: x.sum().item(),
+        lambda x: x[x > 0],
+        lambda x: x + torch.tensor([1.0]),
+        lambda x: x.to("meta"),
+        lambda x: torch.autograd.grad((x.requires_grad_() * 2).sum(), x)[0].nonzero(),
+    ],
+)
+def test_what_a_capture_could_not_take_is_refused(action):
+    with OnDevice(), pytest.raises(AssertionError, match="in what is captured"):
+        action(torch.ones(3))
 
 
 def test_groups_are_of_one_shape_and_follow_the_ids():

@@ -20,8 +20,7 @@ from tests.making import assert_close, flat, generated, receivers, thinned, with
 
 def batch_of(parts, who=None, *, rounded=False):
     graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
-    who = range(len(parts)) if who is None else who
-    return graphs.sent(graphs.batch([None] * len(who), who))
+    return graphs.resident(dict.fromkeys(range(len(parts)) if who is None else who)).resident
 
 
 def check(options, parts, rows, batch, streams):
@@ -58,11 +57,11 @@ def test_some_graphs_of_some_clients_one_way_edges(rounded, name):
     parts = [replace(part, topology=one_way(part.topology)) for part in parts]
     graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded, by_entry=name == "gat")
     chosen = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
-    host = graphs.batch([*chosen.values()], [*chosen])
+    host = graphs.resident(chosen)
     taken = [parts[client].take(numbers) for client, numbers in chosen.items()]
     counts = [[part.num_graphs, part.topology.num_nodes, part.topology.num_edges] for part in taken]
     assert host.counts.tolist() == counts
-    check(MODELS[name](dropout=0.0), taken, chosen, graphs.sent(host), [None, None])
+    check(MODELS[name](dropout=0.0), taken, chosen, host.resident, [None, None])
 
 
 def one_way(topology):
