@@ -71,13 +71,16 @@ class Masks:
 
 
 def pieces(steps: Sequence[HostStep]) -> Iterator[Sequence[HostStep]]:
-    """Yield consecutive steps of one kind, as many as a power of two: few captures serve all rounds."""
-    done = 0
-    while done < len(steps):
-        left = steps[done : done + _STEPS_AT_ONCE]
-        alike = len(next(list(same) for _, same in groupby(left, key=lambda each: each.kind)))
-        yield left[: 1 << (alike.bit_length() - 1)]
-        done += 1 << (alike.bit_length() - 1)
+    """Yield consecutive steps of one kind, as many as a power of two: few captures serve all rounds.
+
+    The shortest come first, so that a GPU has work soon.
+    """
+    for _, of_kind in groupby(steps, key=lambda step: step.kind):
+        left = list(of_kind)
+        while left:
+            count = min(len(left) & -len(left), _STEPS_AT_ONCE)
+            yield left[:count]
+            left = left[count:]
 
 
 Changed = Callable[[Tensor, Tensor, Tensor], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import zip_longest
 
@@ -22,7 +23,7 @@ from fedmpi.client.passes import Pass
 from fedmpi.client.trainee import Trainee
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch, Fetched
-from fedmpi.kernels.captured import Captured
+from fedmpi.kernels.captured import Captured, lane
 from fedmpi.kernels.grouped_batches import HostBatch
 from fedmpi.kernels.grouped_graphs import GroupGraphs
 from fedmpi.kernels.grouped_network import GroupedNetwork
@@ -48,9 +49,12 @@ class Group:
     clients : sequence of Client
     asynchronous : bool
         Whether the host may start other groups before it awaits the results of this one.
+    length : int
+        Training graphs of the client with most of them, where the longest group is to start first; else 0.
     """
 
     asynchronous = False
+    length = 0
 
     def __init__(self, clients: Sequence[Client]) -> None:
         self.clients = clients
@@ -128,6 +132,8 @@ class ClientGroup(Group):
         self._memory |= _stacked([client.incoming for client in clients])
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
+        self._lane = lane(self._device) if self._device.type == "cuda" else nullcontext()
+        self.length = max(client.num_train for client in clients) if self.asynchronous else 0
         self._everybody = dict.fromkeys(range(len(clients)))
         self._graphs, held_out = (
             GroupGraphs(sets, self._device, rounded=self.asynchronous, by_entry=network.by_entry)
@@ -147,6 +153,10 @@ class ClientGroup(Group):
         """See `Group.train`; measured times are split between clients by their models' FLOPs."""
         if not any(client.id in chosen for client in self.clients):
             return dict
+        with self._lane:
+            return self._started(case, algorithm, round, chosen)
+
+    def _started(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
         watch = DeviceWatch(self._device)
         self._begin_round(case.optimizer)
         steps = self._steps = self._steps or self._made_steps(case, algorithm)
@@ -275,12 +285,13 @@ class ClientGroup(Group):
         """Start the evaluation of its chosen clients."""
         if not any(client.id in chosen for client in self.clients):
             return dict
-        if self._device.type != "cuda":
-            found = self._score()
-        else:
-            self._forward = self._forward or Captured(self._score)
-            found = self._forward.run()
-        return partial(self._evaluations, chosen, Fetched(*found))
+        with self._lane:
+            if self._device.type != "cuda":
+                found = self._score()
+            else:
+                self._forward = self._forward or Captured(self._score)
+                found = self._forward.run()
+            return partial(self._evaluations, chosen, Fetched(*found))
 
     def _score(self) -> tuple[Tensor, ...]:
         """Return the held-out graphs' losses [k B] and what they are scored by: `GroupedNetwork.judge`."""

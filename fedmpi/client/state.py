@@ -140,7 +140,8 @@ class ClientState:
 
     def with_sent(self, change: Tensor) -> Tensor:
         """Return an update [shared] with the vectors that travel behind it."""
-        return torch.cat([change, *(each.to(change.device) for each in self.sent.values())])
+        behind = [each.to(change.device) for each in self.sent.values()]
+        return torch.cat([change, *behind]) if behind else change
 
     def received(self) -> npt.NDArray[np.float32]:
         """Return what `receive` took, as it is between rounds."""

@@ -149,10 +149,10 @@ def _started(
 ) -> Iterator[PendingTraining]:
     """Yield for each group a call that returns its results.
 
-    Asynchronous groups are all started before the result of any is awaited.
+    Asynchronous groups are all started before the result of any is awaited, the longest first.
     """
     waiting: list[PendingTraining] = []
-    for group in states.groups:
+    for group in sorted(states.groups, key=lambda group: -group.length):
         algorithm.where.client = min((c.id for c in group.clients if c.id in chosen), default=-1)
         started = group.train(case, algorithm, round, chosen)
         if group.asynchronous:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -64,7 +64,7 @@ class Sizes:
     members_back: int
     columns: int = 0
 
-    @property
+    @cached_property
     def layout(self) -> BlockLayout:
         """The batch's arrays in a block."""
         return _layout(self)

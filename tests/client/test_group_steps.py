@@ -150,5 +150,5 @@ def test_a_round_is_cut_into_pieces_of_steps_of_one_kind_as_long_as_powers_of_tw
     orders = [{0: np.arange(8), 1: np.arange(8)}] * 3 + [{0: np.arange(8)}] * 23
     steps = [HostStep(batch, numbers_layout(len(batch.who), 2, 4)) for batch in graphs.batches(orders)]
     found = list(pieces(steps))
-    assert [len(piece) for piece in found] == [2, 1, 16, 4, 2, 1]
+    assert [len(piece) for piece in found] == [1, 2, 1, 2, 4, 16]
     assert [step for piece in found for step in piece] == steps

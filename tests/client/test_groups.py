@@ -1,10 +1,13 @@
 """Clients trained together learn what each would learn alone."""
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
-from fedmpi.client import groups
+from fedmpi.client import groups, training
 from fedmpi.client.client import Client
 from fedmpi.client.federation import groups_of
 from fedmpi.client.group_results import finite, finite_ends
@@ -79,14 +82,25 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
 
 
 class Tried:
-    """Stands for a captured action where there is no GPU."""
+    """Stands for a captured action and for its lane where there is no GPU."""
+
+    inside = False
 
     def __init__(self, action):
+        assert Tried.inside
         with OnDevice():
             self._found = action()
 
     def run(self):
+        assert Tried.inside
         return self._found
+
+    @staticmethod
+    @contextmanager
+    def lane():
+        Tried.inside = True
+        yield
+        Tried.inside = False
 
 
 @pytest.mark.parametrize("replayed", [False, True])
@@ -120,7 +134,11 @@ def test_no_step_and_no_evaluation_reads_from_the_device(
     assert found == [True, algorithm != "fedprox"]
     monkeypatch.setattr(groups, "Captured", Tried)
     monkeypatch.setattr(ClientGroup, "_replays", lambda self, algorithm: replayed)
-    waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
+    waiting = []
+    for start in (lambda: group.train(checked.case, hooks, 0, chosen), lambda: group.evaluate(chosen)):
+        group._lane = Tried.lane()
+        waiting.append(start())
+    assert not Tried.inside
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
     assert [client.adam.steps for client in clients] == steps
     for found in waiting:
@@ -141,6 +159,25 @@ def test_no_step_and_no_evaluation_reads_from_the_device(
 def test_what_a_capture_could_not_take_is_refused(action):
     with OnDevice(), pytest.raises(AssertionError, match="in what is captured"):
         action(torch.ones(3))
+
+
+def test_where_no_group_is_awaited_before_others_begin_the_longest_begins_first():
+    begun = []
+
+    def group(number, length):
+        def train(case, algorithm, round, chosen):
+            begun.append(number)
+            return lambda: {number: length}
+
+        return SimpleNamespace(clients=[], asynchronous=length > 0, length=length, train=train)
+
+    algorithm = SimpleNamespace(where=Position())
+    for lengths, expected in (((5, 9, 9, 7), [1, 2, 3, 0]), ((0, 0, 0, 0), [0, 1, 2, 3])):
+        begun.clear()
+        states = SimpleNamespace(groups=[group(number, length) for number, length in enumerate(lengths)])
+        found = [pending() for pending in training._started(None, algorithm, states, 0, set())]
+        assert begun == expected
+        assert found == [{number: lengths[number]} for number in expected]
 
 
 def test_groups_are_of_one_shape_and_follow_the_ids():
