@@ -1,5 +1,7 @@
 """Small graphs, data sets, clients and models, which tests of several rooms make."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedmpi.datasets.features import build as build_features
@@ -59,6 +61,16 @@ def generated(first, last, domain=1):
     """Return some graphs of a generated domain."""
     raw = generate(SyntheticOptions(graphs=max(last, 10)), domain)
     return build_features(raw, np.arange(first, last), "original")
+
+
+def with_labels(graphs, task, columns):
+    """Return graphs with labels that follow from their sizes, a third of them missing."""
+    draws, count = np.random.default_rng(5), graphs.num_graphs
+    sizes = np.diff(graphs.topology.graph_ptr)[:, None] + draws.normal(size=(count, columns))
+    labels = sizes if task == "regression" else (sizes > np.median(sizes)).astype(float)
+    labels[draws.random(labels.shape) < 0.3] = np.nan
+    labels[:, 0] = np.nan_to_num(labels[:, 0])
+    return replace(graphs, labels=labels)
 
 
 def labelled(topology, labels, names="ab", name="TOY", **more):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -38,24 +38,13 @@ def load_reference(name: str = "reference") -> ModuleType:
     return module
 
 
-class Pair:
-    """A case in the engine, and the peer on the same graphs of the same clients."""
+class Engine:
+    """A case whose rounds are timed."""
 
     def __init__(self, checked: Checked, source: DataSource, world: World) -> None:
         self.prepared: Prepared = prepare(checked, source, world)
-        case = self.prepared.case
-        raws, partition = self.prepared.raws, self.prepared.partition
-        if raws[0].examples == "graph":
-            self.peer = load_reference().federation(raws, partition, case.seed, self.prepared.device)
-        else:
-            self.peer = load_reference("networks").federation(raws, partition, case)
         self._stop = StopRequest()
         self._round = 0
-
-    def peer_round(self) -> None:
-        """Run a round of the peer, with torch as a user finds it."""
-        with deterministic(False):
-            self.peer.round()
 
     def own_round(self) -> RoundReport:
         """Run a round of the engine: everything but record and checkpoint."""
@@ -64,6 +53,24 @@ class Pair:
         self._round += 1
         assert report is not None
         return report
+
+
+class Pair(Engine):
+    """A case in the engine, and the peer on the same graphs of the same clients."""
+
+    def __init__(self, checked: Checked, source: DataSource, world: World) -> None:
+        super().__init__(checked, source, world)
+        case = self.prepared.case
+        raws, partition = self.prepared.raws, self.prepared.partition
+        if raws[0].examples == "graph":
+            self.peer = load_reference().federation(raws, partition, case.seed, self.prepared.device)
+        else:
+            self.peer = load_reference("networks").federation(raws, partition, case)
+
+    def peer_round(self) -> None:
+        """Run a round of the peer, with torch as a user finds it."""
+        with deterministic(False):
+            self.peer.round()
 
 
 def compare_times(cases: Sequence[Checked], source: DataSource, world: World, turns: Turns) -> Report:
@@ -90,10 +97,16 @@ def compare_times(cases: Sequence[Checked], source: DataSource, world: World, tu
 
 def times_in_turn(pair: Pair, turns: Turns) -> tuple[dict[str, Samples], dict[str, Samples]]:
     """Return wall-clock and CPU seconds of peer and engine, a round of each in turn."""
-    device = pair.prepared.device
-    rounds = {"peer": pair.peer_round, "fedmpi": pair.own_round}
-    timed = turns.of({name: partial(_timed, action, device) for name, action in rounds.items()})
-    return figures_of(timed["peer"]), figures_of(timed["fedmpi"])
+    found = actions_in_turn({"peer": pair.peer_round, "fedmpi": pair.own_round}, pair.prepared.device, turns)
+    return found["peer"], found["fedmpi"]
+
+
+def actions_in_turn(
+    actions: Mapping[str, Callable[[], object]], device: torch.device, turns: Turns
+) -> dict[str, dict[str, Samples]]:
+    """Return wall-clock and CPU seconds of each action, all of them in every turn."""
+    timed = turns.of({name: partial(_timed, action, device) for name, action in actions.items()})
+    return {name: figures_of(samples) for name, samples in timed.items()}
 
 
 def _timed(action: Callable[[], object], device: torch.device, turn: int) -> dict[str, float]:

@@ -138,9 +138,9 @@ class Case(Options):
     evaluation: EvaluationOptions = EvaluationOptions()
     """Which clients are evaluated, how often, and on what."""
     kernels: Literal["compiled", "grouped", "csr", "reference"] = "compiled"
-    """By default "compiled" on one thread of a CPU, "grouped" on a GPU, where these can run model, objective
-    and algorithm, and graphs have one class each (with FedGraphNN's models any labels of graphs); else
-    torch's CSR products, "csr"."""
+    """By default "compiled" on one thread of a CPU, where graphs have one class each and with FedGraphNN's
+    models, and "grouped" on a GPU, where these can run model, objective, task and algorithm; else torch's CSR
+    products, "csr"."""
     group_size: int = Field(16, ge=1, le=4096)
     """Clients whose steps the kernels "grouped" take together."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -176,7 +176,8 @@ class Case(Options):
         model: ModelOptions = values.get("model", GinOptions())
         able = model.kernels & (info.context or {}).get("kernels", model.kernels)
         able &= getattr(values.get("objective"), "kernels", able)
-        if wanted not in able or not (model.any_task or _classifies(values)):
+        for_labels = wanted == "grouped" or model.any_task or _classifies(values)
+        if wanted not in able or not for_labels:
             wanted = "csr"
         return {"kernels": wanted, **values}
 

@@ -33,7 +33,7 @@ class Asked:
     settings
         Of gpu/rounds, with commas; default proteins,nci1,molecules,sider.
     parts
-        Of agreement, rounds, profile, resume, ranks, sharing, transport; default all.
+        Of agreement, rounds, models, profile, resume, ranks, sharing, transport; default all.
     """
 
     device: Literal["cuda", "cpu"] = "cuda"
@@ -87,7 +87,7 @@ def _measured(data: Data, asked: Asked, turns: Pairs, out: Path) -> dict[str, An
     checkout = alone("gpu")
     requests = kit.requests(wanted, chosen, asked.device, data.source(), turns)
     if idle := [part for part in wanted if asked.parts and part not in {each.part for each in requests}]:
-        raise BadInput(f"--parts {idle[0]}: of the settings {', '.join(kit.GROUPS_OF)} only")
+        raise BadInput(f"--parts {idle[0]}: of the settings {', '.join(kit.PER_SETTING[idle[0]])} only")
     machine = without_paths(collect({}, checkout))
     settings = {"device": asked.device, "settings": list(chosen), **vars(turns)}
     report = kit.run(requests, settings, machine, out, told)
@@ -122,7 +122,7 @@ def markdown(report: Report) -> str:
         It is no such report.
     """
     try:
-        parts = (_origin, _agreement, _rounds, _phases, _profile, _runs, _sharing, _transport)
+        parts = (_origin, _agreement, _rounds, _phases, _models, _profile, _runs, _sharing, _transport)
         tables = [part(report) for part in parts]
         return "\n\n".join(text.rstrip() for text in (*tables, _left_out(report)) if text)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -189,6 +189,19 @@ def _phases(report: Report) -> str:
             rest = alone["round"] - alone["train"] - alone["evaluate"] - alone["communicate"]
             rows.append([each["setting"], *(_ms(alone[name]) for name in shown), _ms(rest)])
     return _under("fedmpi's rounds one after another, and their parts", heads, rows)
+
+
+def _models(report: Report) -> str:
+    """Return a table of rounds by model, by grouped kernels and by "csr"."""
+    rows = []
+    for each in _findings(report, "models"):
+        medians = (_ms(each["seconds"][kernels]["median"]) for kernels in ("csr", "grouped"))
+        rows.append([each["setting"], f"`{each['model']}`", *medians, f"{each['ratio']:.1f}"])
+    return _under(
+        "A round of FedAvg with evaluation by model, both kernels in turn",
+        ("setting", "model", "`csr`", "`grouped`", "ratio"),
+        rows,
+    )
 
 
 def _profile(report: Report) -> str:

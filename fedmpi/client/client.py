@@ -37,9 +37,13 @@ class Training:
     cpu_s: float
     report: npt.NDArray[np.uint8]
     """The client's messages, as bytes."""
-    received: Tensor
-    trained: Tensor
-    """The shared part of its model before and after, float32 [shared]."""
+    sends: Tensor
+    """How the shared part of its model changed and the vectors behind it, or where models are averaged the
+    shared part itself, float32 [size]."""
+    norm: float
+    """2-norm of the change of its shared parameters."""
+    largest: float
+    """Largest magnitude in `sends`."""
     finite: bool
     """Whether its parameters and moments are."""
     numbers: tuple[float, ...] = ()
@@ -93,22 +97,26 @@ class Client(ClientState):
         passes.begin_round(self._last_round())
         algorithm.train(trainee)
         passes.end_round()
-        norm = two_norm(self.shared.part(model.gradient))
+        gradient_norm = two_norm(self.shared.part(model.gradient))
         self.row.copy_(model.parameters)
         algorithm.after_training(trainee)
         report, numbers, lost = algorithm.reported(trainee.report)
+        after = self.shared.pack(self.row)
+        change = after - trainee.received
+        sends = after if algorithm.averages_models else self.with_sent(change)
         if self.last is not None:
             self.last.copy_(self.row)
         return Training.of(
             trainee.done,
             trainee.work,
             lost=lost,
-            gradient_norm=norm,
+            gradient_norm=gradient_norm,
             wall_s=watch.wall,
             cpu_s=watch.cpu,
             report=report,
-            received=trainee.received,
-            trained=self.shared.pack(self.row),
+            sends=sends,
+            norm=two_norm(change[: self.shared.trained]),
+            largest=float(sends.abs().amax()),
             finite=self.is_finite(),
             numbers=numbers,
         )

@@ -12,19 +12,15 @@ import numpy.typing as npt
 from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.client.optimizer import AdamState, steps_ahead
 from fedmpi.client.passes import Embedded, Pass, Supervised, in_parts, topology_counts
+from fedmpi.client.targets import predicted, targets_of
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.molecules.arrays import GraphResults, Molecules
 from fedmpi.kernels.molecules.fast import FastMolecules, Moments
 from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
-from fedmpi.kernels.targets import CLASSES, LABELS, NUMBERS
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.outcome import Outcome
 from fedmpi.tasks.base import Task
-from fedmpi.tasks.regression import Regression
-
-TARGETS = {"classification": CLASSES, "multi-task": LABELS, "regression": NUMBERS}
-"""Kernels' kind of targets by kind of labels."""
 
 _Evaluated = tuple[Any, npt.NDArray[Any], tuple[int, int]]
 """Graphs as compiled kernels evaluate them, their targets and the FLOPs of a pass."""
@@ -46,7 +42,7 @@ class CompiledPasses(Supervised):
     def __init__(
         self, train: GraphSet, held_out: GraphSet, kernels: FastNetwork, flops: ModelFlops, task: Task
     ) -> None:
-        self._batch = kernels.prepare(replace(train, labels=_targets(task, train.labels)))
+        self._batch = kernels.prepare(replace(train, labels=targets_of(task, train.labels)))
         self._kernels, self._flops, self._task = kernels, flops, task
         self._counted: tuple[Any, tuple[int, int]] = (None, (0, 0))
         super().__init__(train, held_out)
@@ -59,46 +55,23 @@ class CompiledPasses(Supervised):
         self, batch: Any, streams: DropoutStreams, term: EmbeddingTerm | None = None, *, alone: bool = False
     ) -> Pass:
         """Run forward and backward; `alone`, the term takes the place of the task's loss."""
-        outcome = _predicted(self._task, self._kernels.step(batch, streams, term, alone=alone))
+        outcome = predicted(self._task, self._kernels.step(batch, streams, term, alone=alone))
         if batch is not self._counted[0]:
             model_flops = self._flops.training(GraphCounts(*batch.sizes)).total
             self._counted = batch, (model_flops, self._kernels.step_flops(batch))
         return Pass(outcome, *self._counted[1])
 
     def _part(self, graphs: GraphSet) -> _Evaluated:
-        levels = self._kernels.levels(graphs)
+        levels, targets = self._kernels.levels(graphs), targets_of(self._task, graphs.labels)
         model_flops = self._flops.forward(topology_counts(graphs.topology)).total
-        return (
-            levels,
-            _targets(self._task, graphs.labels),
-            (
-                model_flops,
-                self._kernels.evaluation_flops(levels),
-            ),
-        )
+        return levels, targets, (model_flops, self._kernels.evaluation_flops(levels))
 
     def _judge(self, part: _Evaluated) -> Pass:
         graphs, targets, flops = part
-        return Pass(_predicted(self._task, self._kernels.evaluate(graphs, targets)), *flops)
+        return Pass(predicted(self._task, self._kernels.evaluate(graphs, targets)), *flops)
 
     def _embed(self, part: _Evaluated) -> Embedded:
         return Embedded(self._kernels.embed(part[0]), *part[2])
-
-
-def _targets(task: Task, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return labels as kernels train on them: classes [G], else float64 [G, T]; numbers standardised."""
-    if task.labels == "classification":
-        return labels
-    targets = labels.astype(np.float32).astype(np.float64)
-    return (targets - task.center) / task.scale if isinstance(task, Regression) else targets
-
-
-def _predicted(task: Task, outcome: Outcome) -> Outcome:
-    """Return an outcome whose scores are outputs, with predictions of numbers in the labels' units."""
-    if not isinstance(task, Regression):
-        return outcome
-    assert outcome.scores is not None
-    return replace(outcome, scores=(outcome.scores * task.scale + task.center).astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -148,7 +121,7 @@ class MoleculePasses(Supervised):
         return [self._part(graphs)]
 
     def _part(self, graphs: GraphSet) -> _Part:
-        targets = _targets(self._task, graphs.labels).astype(np.float64)
+        targets = targets_of(self._task, graphs.labels).astype(np.float64)
         targets = targets if targets.ndim == 2 else targets[:, None]
         topology = graphs.topology
         degrees = np.diff(topology.row_ptr[topology.graph_ptr])
@@ -214,4 +187,4 @@ class MoleculePasses(Supervised):
             right = results.outputs.argmax(axis=1) == part.graphs.targets[chosen, 0]
             return Outcome(results.losses, right.astype(np.uint8))
         nothing = np.zeros(len(chosen), np.uint8)
-        return _predicted(self._task, Outcome(results.losses, nothing, part.known[chosen], results.outputs))
+        return predicted(self._task, Outcome(results.losses, nothing, part.known[chosen], results.outputs))

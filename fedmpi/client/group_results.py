@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedmpi.client.group_steps import GroupRows
+from fedmpi.client.group_rows import GroupRows
 from fedmpi.client.state import two_norm
-from fedmpi.graphs.transfer import Fetched
+from fedmpi.client.targets import predicted
+from fedmpi.graphs.packed import Int
 from fedmpi.kernels.grouped_batches import HostBatch
 from fedmpi.models.counts import GraphCounts, ModelFlops
 from fedmpi.models.outcome import Outcome
+from fedmpi.tasks.base import Task
 
-Counts = Sequence[int]
-"""Graphs, nodes and directed edges."""
+_NO_LABELS: Int = np.zeros(0, np.int64)
 
 
 def finite(rows: GroupRows) -> Tensor:
@@ -36,66 +38,98 @@ def finite_ends(matrices: tuple[Tensor, ...]) -> Tensor:
     return torch.isfinite(torch.stack(ends)).all(dim=0)
 
 
-def flops_of(flops: ModelFlops, counts: Counts, padded: Counts, *, training: bool) -> tuple[int, int]:
-    """Return the FLOPs of a client's passes, by model and as executed with padding.
+def norms(rows: Tensor) -> Tensor:
+    """Return the 2-norm of each row, float64 [k]."""
+    if rows.device.type == "cpu":
+        return torch.tensor([two_norm(row) for row in rows], dtype=torch.float64)
+    return rows.double().square().sum(dim=1).sqrt()
 
-    Both are proportional to graphs, nodes and edges, so that one call serves the passes of a round.
 
-    Parameters
-    ----------
-    flops : ModelFlops
-    counts, padded : list of int
-        Graphs, nodes and directed edges of all passes together, without padding and with it.
-    training : bool
-    """
-    found = flops.training(GraphCounts(*counts)) if training else flops.forward(GraphCounts(*counts))
-    return found.total, flops.executed(GraphCounts(*padded), training=training, kernels="grouped")
+class Rates:
+    """FLOPs of a client's passes: proportional to graphs, nodes and edges, so that one product counts all."""
+
+    def __init__(self, flops: ModelFlops, *, training: bool) -> None:
+        ones = [GraphCounts(*(int(place == which) for place in range(3))) for which in range(3)]
+        self._model = np.array([flops.of(each, training).total for each in ones])
+        executed = [flops.executed(each, training=training, kernels="grouped") for each in ones]
+        self._executed = np.array(executed)
+
+    def of(self, counts: Int, padded: Int) -> list[tuple[int, int]]:
+        """Return the FLOPs of k clients, by model and as executed with padding.
+
+        Parameters
+        ----------
+        counts, padded : int64 [k, 3]
+            Graphs, nodes and directed edges of all passes together, without padding and with it.
+        """
+        both = counts @ self._model, padded @ self._executed
+        return list(zip(*(each.tolist() for each in both), strict=True))
 
 
 class Tally:
-    """Results of the steps of k clients; they stay on the device until `fetch`."""
+    """Results of a round's steps of k clients.
 
-    def __init__(self, clients: int) -> None:
-        self.steps = [0] * clients
-        self._batches: list[HostBatch] = []
-        self._losses: list[Tensor] = []
-        self._hits: list[Tensor] = []
-        self._fetched: list[Fetched] = []
+    Parameters
+    ----------
+    clients : int
+    task : Task
+    batches : sequence of HostBatch
+        Of the steps.
+    """
 
-    def add(self, batch: HostBatch, nats: Tensor, hits: Tensor) -> None:
-        """Take note of a step of k clients: losses and hits [k, B]."""
-        for place in batch.who:
-            self.steps[place] += 1
-        self._batches.append(batch)
-        self._losses.append(nats)
-        self._hits.append(hits)
+    def __init__(self, clients: int, task: Task, batches: Sequence[HostBatch]) -> None:
+        self._clients, self._task, self._batches = clients, task, batches
 
-    def flops(self, of: ModelFlops) -> list[tuple[int, int]]:
-        """Return the FLOPs of each client's steps: see `flops_of`."""
+    @cached_property
+    def steps(self) -> list[int]:
+        """Steps of each client."""
         who = np.concatenate([batch.who for batch in self._batches])
-        plain, padded = (np.zeros((len(self.steps), 3), np.int64) for _ in range(2))
+        found: list[int] = np.bincount(who, minlength=self._clients).tolist()
+        return found
+
+    def flops(self, rates: Rates) -> list[tuple[int, int]]:
+        """Return the FLOPs of each client's steps: see `Rates.of`."""
+        who = np.concatenate([batch.who for batch in self._batches])
+        plain, padded = (np.zeros((self._clients, 3), np.int64) for _ in range(2))
         np.add.at(plain, who, np.concatenate([batch.counts for batch in self._batches]))
         np.add.at(padded, who, np.concatenate([batch.padded for batch in self._batches]))
-        both = zip(plain.tolist(), padded.tolist(), strict=True)
-        return [flops_of(of, *each, training=True) for each in both]
+        return rates.of(plain, padded)
 
-    def fetch(self) -> None:
-        """Send all losses and hits on their way to the host."""
-        self._fetched = [
-            Fetched(torch.cat([each.flatten() for each in of])) for of in (self._losses, self._hits)
-        ]
+    def outcomes(self, nats: npt.NDArray[np.float32], found: npt.NDArray[Any]) -> list[Outcome]:
+        """Return each client's outcome of its steps, from the losses of all graphs and what scores them."""
+        return outcomes_of(self._task, self._clients, self._batches, nats.astype(np.float64), found)
 
-    def outcomes(self) -> list[Outcome]:
-        """Return each client's outcome of all its steps; waits for the device."""
-        losses, hits = (each.get() for each in self._fetched)
-        nats, hits = losses.astype(np.float64), hits.astype(np.uint8)
-        pieces: list[list[slice]] = [[] for _ in self.steps]
-        first = 0
-        for batch in self._batches:
-            for place, graphs in zip(batch.who, batch.counts[:, 0].tolist(), strict=True):
-                pieces[place].append(slice(first, first + graphs))
-                first += batch.sizes.graphs
-        return [Outcome(_joined(nats, each), _joined(hits, each)) for each in pieces]
+
+def outcomes_of(
+    task: Task,
+    clients: int,
+    batches: Sequence[HostBatch],
+    nats: npt.NDArray[np.float64],
+    found: npt.NDArray[Any],
+) -> list[Outcome]:
+    """Return each client's outcome of batches, from the graphs' losses [n] and their `predictions` [n, *]."""
+    pieces: list[list[slice]] = [[] for _ in range(clients)]
+    known: list[list[Int]] = [[] for _ in range(clients)]
+    first = 0
+    for batch in batches:
+        of_client = np.split(batch.known, np.cumsum(batch.counts[:-1, 0]))
+        for place, labels in zip(batch.who, of_client, strict=True):
+            pieces[place].append(slice(first, first + len(labels)))
+            known[place].append(labels)
+            first += batch.sizes.graphs
+    return [
+        _outcome(task, _joined(nats, each), _joined(found, each), labels)
+        for each, labels in zip(pieces, known, strict=True)
+    ]
+
+
+def _outcome(
+    task: Task, nats: npt.NDArray[np.float64], found: npt.NDArray[Any], known: Sequence[Int]
+) -> Outcome:
+    if found.dtype == bool:
+        return Outcome(nats, found.astype(np.uint8))
+    nothing = np.zeros(len(nats), np.uint8)
+    return predicted(task, Outcome(nats, nothing, np.concatenate([*known, _NO_LABELS]), found))
 
 
 def _joined(values: npt.NDArray[Any], pieces: Sequence[slice]) -> npt.NDArray[Any]:

@@ -2,219 +2,104 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from itertools import groupby
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from fedmpi.case.optimizers import OptimizerOptions, SgdOptions
-from fedmpi.client.optimizer import clipped_rows, rate_and_correction
+from fedmpi.client.group_rows import GroupRows, StepNumbers, numbers_layout, step_of_group
+from fedmpi.client.optimizer import rate_and_correction
 from fedmpi.client.state import ClientState
 from fedmpi.graphs.packed import Int
-from fedmpi.graphs.transfer import BlockLayout
+from fedmpi.graphs.transfer import BlockLayout, on_host
 from fedmpi.kernels.captured import Captured
 from fedmpi.kernels.grouped_batches import GroupBatch, HostBatch
-from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.grouped_network import GroupedNetwork
 from fedmpi.models.dropout import DropoutStreams
 
 
 @dataclass(frozen=True)
-class StepNumbers:
-    """Numbers of one step of k of a group's n clients.
+class HostStep:
+    """A step of some of a group's clients before it is sent.
 
     Attributes
     ----------
-    block : int64 [*]
-        Memory of the arrays.
-    who : int32 [k]
-        Places of the clients that take the step.
-    place : int32 [n]
-        Place of each of the group's clients among these; 0 for others.
-    active : bool [n, 1]
-        Who takes the step; the others are not changed.
-    keys : int64 [k, streams]
-        Of the clients' dropout streams.
-    rates, corrections : float32 [k, 1]
-        The step's length, and of Adam the correction of its second moment's root.
-    """
-
-    block: Tensor
-    who: Tensor
-    place: Tensor
-    active: Tensor
-    keys: Tensor
-    rates: Tensor
-    corrections: Tensor
-
-
-@dataclass(frozen=True)
-class HostNumbers:
-    """The same before they are sent.
-
-    Attributes
-    ----------
+    batch : HostBatch
     layout : BlockLayout
-    block : int64 [*]
-        In host memory.
+        Of its numbers.
     """
 
+    batch: HostBatch
     layout: BlockLayout
-    block: Tensor
 
-    def sent(self, device: torch.device) -> StepNumbers:
-        """Return the numbers on a device."""
-        block = self.block.to(device, non_blocking=True)
-        return StepNumbers(block=block, **self.layout.views(block))
+    @property
+    def words(self) -> int:
+        """Words of its block: the batch's, then the numbers'."""
+        return self.batch.words + self.layout.size
+
+    @property
+    def kind(self) -> object:
+        """Equal for steps that one captured step serves."""
+        return self.batch.sizes, id(self.batch.resident)
+
+    def on_device(self, graphs: GroupGraphs, block: Tensor) -> tuple[GroupBatch, StepNumbers]:
+        """Return batch and numbers of a block on the device."""
+        batch, numbers = torch.split(block, [self.batch.words, self.layout.size])
+        return graphs.on_device(self.batch, batch), StepNumbers(**self.layout.views(numbers))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Masks:
     """Dropout of a round: the run's seed, the round, and how many streams a step has."""
 
     seed: int
     round: int
     streams: int
+    _taken: Counter[int] = field(default_factory=Counter)
 
-    def keys(self, client: int, step: int) -> Int:
-        """Return the keys of a client's streams in one of its steps, as torch's int64 has them."""
+    def keys(self, client: int) -> Int:
+        """Return the keys of a client's streams in its next step, as torch's int64 has them."""
+        step = self._taken[client]
+        self._taken[client] += 1
         return DropoutStreams(self.seed, client, self.round, step).keys(self.streams).view(np.int64)
 
 
-def step_numbers(
-    options: OptimizerOptions,
-    owners: Sequence[ClientState],
-    steps: Sequence[Sequence[int]],
-    masks: Masks,
-    device: torch.device,
-) -> list[HostNumbers]:
-    """Return the numbers of a round's steps; the owners count the steps as taken.
+def pieces(steps: Sequence[HostStep]) -> Iterator[Sequence[HostStep]]:
+    """Yield consecutive steps of one kind, as many as a power of two: few captures serve all rounds.
 
-    Parameters
-    ----------
-    options : OptimizerOptions
-    owners : sequence of ClientState
-        The group's clients.
-    steps : sequence [steps] of sequences of int
-        Places of those who take each step.
-    masks : Masks
-    device : torch.device
-        Where the numbers will go.
+    The shortest come first, so that a GPU has work soon.
     """
-    taken, found = [0] * len(owners), []
-    for who in steps:
-        layout = _layout(len(who), len(owners), masks.streams)
-        block = layout.on_host(device)
-        arrays = layout.arrays(block)
-        arrays["who"][:], arrays["place"][:], arrays["active"][:] = who, 0, False
-        for number, place in enumerate(who):
-            owner = owners[place]
-            owner.adam.steps += 1
-            arrays["place"][place], arrays["active"][place] = number, True
-            arrays["keys"][number] = masks.keys(owner.id, taken[place])
-            numbers = options.lr, 1.0
-            if not isinstance(options, SgdOptions):
-                numbers = rate_and_correction(options, owner.adam.steps)
-            arrays["rates"][number], arrays["corrections"][number] = numbers
-            taken[place] += 1
-        found.append(HostNumbers(layout, block))
-    return found
-
-
-@lru_cache
-def _layout(acting: int, owners: int, streams: int) -> BlockLayout:
-    return BlockLayout(
-        (
-            ("who", torch.int32, (acting,)),
-            ("place", torch.int32, (owners,)),
-            ("active", torch.bool, (owners, 1)),
-            ("keys", torch.int64, (acting, streams)),
-            ("rates", torch.float32, (acting, 1)),
-            ("corrections", torch.float32, (acting, 1)),
-        )
-    )
-
-
-@dataclass(frozen=True)
-class GroupRows:
-    """Parameters, moments and last gradients of k clients: float32 [k, length] each."""
-
-    parameters: Tensor
-    mean: Tensor
-    square: Tensor
-    gradient: Tensor
-
-    @classmethod
-    def starting(cls, parameters: Tensor) -> GroupRows:
-        """Return parameters without a history."""
-        return cls(parameters, *(torch.zeros_like(parameters) for _ in range(3)))
-
-    @property
-    def all(self) -> tuple[Tensor, ...]:
-        """The four matrices."""
-        return self.parameters, self.mean, self.square, self.gradient
-
-    def of(self, numbers: StepNumbers) -> GroupRows:
-        """Return the rows of the clients that take a step: these themselves, if all do."""
-        if len(numbers.who) == len(self.parameters):
-            return self
-        return GroupRows(*(each.index_select(0, numbers.who) for each in self.all))
-
-    def take(self, acting: GroupRows, numbers: StepNumbers) -> None:
-        """Take back the rows of the clients that took a step."""
-        if acting is self:
-            return
-        for own, new in zip(self.all, acting.all, strict=True):
-            own.copy_(torch.where(numbers.active, new.index_select(0, numbers.place), own))
-
-
-@torch.no_grad()
-def step_of_group(options: OptimizerOptions, rows: GroupRows, gradient: Tensor, numbers: StepNumbers) -> None:
-    """Take one step of k clients in place, as `fedmpi.client.optimizer.descend`.
-
-    Parameters
-    ----------
-    options : OptimizerOptions
-    rows : GroupRows
-        Parameters and moments of the clients; changed in place.
-    gradient : float32 [k, length]
-    numbers : StepNumbers
-        Their rates and corrections.
-    """
-    parameters, decay = rows.parameters, options.weight_decay
-    if options.clip:
-        gradient = clipped_rows(gradient, options.clip)
-    if isinstance(options, SgdOptions):
-        gradient = gradient.add(parameters, alpha=decay)
-        if options.momentum:
-            gradient = rows.mean.mul_(options.momentum).add_(gradient)
-        rows.parameters.sub_(numbers.rates * gradient)
-        return
-    if options.name == "adamw":
-        parameters, decay = parameters * (1 - options.lr * decay), 0.0
-    gradient = gradient.add(parameters, alpha=decay)
-    rows.mean.lerp_(gradient, 1 - options.beta1)
-    rows.square.mul_(options.beta2).addcmul_(gradient, gradient, value=1 - options.beta2)
-    moved = rows.square.sqrt().div_(numbers.corrections).add_(options.eps)
-    torch.sub(parameters, (numbers.rates * rows.mean).div_(moved), out=rows.parameters)
+    for _, of_kind in groupby(steps, key=lambda step: step.kind):
+        left = list(of_kind)
+        while left:
+            count = min(len(left) & -len(left), _STEPS_AT_ONCE)
+            yield left[:count]
+            left = left[count:]
 
 
 Changed = Callable[[Tensor, Tensor, Tensor], None]
 """Changes the gradient [k, length] of parameters [k, length], of clients by their places [k]."""
 
-_KEPT_REPLAYS = 128
-"""Captured steps that a group keeps, of batches of other sizes each."""
+_STEPS_AT_ONCE = 16
+"""Steps, at most, that are captured as one."""
+
+_KEPT_STEPS = 256
+"""Captured steps that a group keeps."""
 
 Capture = Callable[[Callable[[], tuple[Tensor, ...]]], Captured]
 """Makes an action one that can be replayed."""
 
 
-_Replay = tuple[GroupBatch, StepNumbers, Captured]
-"""A captured step with the memory from which it reads its batch and numbers."""
+_Replay = tuple[Tensor, Captured]
+"""Captured steps with the memory from which they read their blocks."""
 
 
 @dataclass(eq=False)
@@ -223,63 +108,120 @@ class Steps:
 
     Parameters
     ----------
-    gin : GroupedGin
+    network : GroupedNetwork
     graphs : GroupGraphs
         What the clients train on.
     rows : GroupRows
+    owners : sequence of ClientState
+        The group's clients.
     options : OptimizerOptions
     changed : callable, optional
         Of algorithms with a `change`.
     capture : callable, optional
-        How a step is captured; None: every step is taken anew.
+        How steps are captured; None: every step is taken anew.
     """
 
-    gin: GroupedGin
+    network: GroupedNetwork
     graphs: GroupGraphs
     rows: GroupRows
+    owners: Sequence[ClientState]
     options: OptimizerOptions
     changed: Changed | None
     capture: Capture | None
-    _replays: OrderedDict[object, _Replay] = field(default_factory=OrderedDict)
+    _replays: OrderedDict[tuple[int, object], _Replay] = field(default_factory=OrderedDict)
 
-    def take(self, batch: HostBatch, numbers: HostNumbers) -> tuple[Tensor, Tensor]:
-        """Take a step; return the losses [k, B] and which predictions are right [k, B].
+    def take(self, batches: Sequence[HostBatch], masks: Masks) -> tuple[Tensor, Tensor]:
+        """Take a round's steps, which the owners count as taken.
 
-        A captured step is replayed for other batches of the same sizes.
+        Captured steps are replayed for others of the same sizes. The host writes blocks of the next ones
+        while a GPU is busy.
+
+        Returns
+        -------
+        losses : float32 [*]
+            Of the graphs of all batches.
+        found : bool [*], or float32 [*, C]
+            What graphs are scored by: `GroupedNetwork.judge`.
         """
-        if self.capture is None:
-            return self._take(self.graphs.sent(batch), numbers.sent(self.rows.parameters.device))
-        key = (batch.sizes, None if batch.resident is None else id(batch.resident))
-        if key not in self._replays:
-            if len(self._replays) == _KEPT_REPLAYS:
-                self._replays.popitem(last=False)
-            self._replays[key] = self._captured(self.capture, batch, numbers)
-        self._replays.move_to_end(key)
-        own_batch, own_numbers, captured = self._replays[key]
-        if batch.resident is None:
-            own_batch.block.copy_(batch.block, non_blocking=True)
-        own_numbers.block.copy_(numbers.block, non_blocking=True)
-        nats, hits = captured.run()
-        return nats, hits
+        count = len(self.owners)
+        taken: list[tuple[Tensor, ...]] = []
+        steps = [HostStep(each, numbers_layout(len(each.who), count, masks.streams)) for each in batches]
+        for piece in pieces(steps):
+            block = self._written(piece, masks)
+            if self.capture is None:
+                taken.append(self._take_all(self._on_device(piece, self._sent(block))))
+            else:
+                taken.append(self._replayed(self.capture, piece, block))
+        nats, found = zip(*taken, strict=True)
+        return torch.cat(nats), torch.cat(found)
 
-    def _captured(self, capture: Capture, batch: HostBatch, numbers: HostNumbers) -> _Replay:
-        """Capture a step. Capturing takes it once; afterwards the rows are as they were."""
-        own_batch, own_numbers = self.graphs.sent(batch), numbers.sent(self.rows.parameters.device)
+    def _written(self, steps: Sequence[HostStep], masks: Masks) -> Tensor:
+        """Return the blocks of steps, one behind another in host memory."""
+        words = [each.words for each in steps]
+        block = on_host(sum(words), self.rows.parameters.device)
+        for step, part in zip(steps, torch.split(block, words), strict=True):
+            batch, numbers = torch.split(part, [step.batch.words, step.layout.size])
+            if len(batch):
+                self.graphs.fill(step.batch, batch)
+            self._write_numbers(step.batch.who, step.layout.arrays(numbers), masks)
+        return block
+
+    def _write_numbers(
+        self, who: Sequence[int], arrays: Mapping[str, npt.NDArray[Any]], masks: Masks
+    ) -> None:
+        arrays["who"][:], arrays["place"][:], arrays["active"][:] = who, 0, False
+        for number, place in enumerate(who):
+            owner = self.owners[place]
+            owner.adam.steps += 1
+            arrays["place"][place], arrays["active"][place] = number, True
+            arrays["keys"][number] = masks.keys(owner.id)
+            numbers = self.options.lr, 1.0
+            if not isinstance(self.options, SgdOptions):
+                numbers = rate_and_correction(self.options, owner.adam.steps)
+            arrays["rates"][number], arrays["corrections"][number] = numbers
+
+    def _sent(self, block: Tensor) -> Tensor:
+        return block.to(self.rows.parameters.device, non_blocking=True)
+
+    def _on_device(self, steps: Sequence[HostStep], block: Tensor) -> list[tuple[GroupBatch, StepNumbers]]:
+        """Return batches and numbers of steps from their blocks on the device."""
+        parts = torch.split(block, [each.words for each in steps])
+        return [step.on_device(self.graphs, part) for step, part in zip(steps, parts, strict=True)]
+
+    def _replayed(self, capture: Capture, steps: Sequence[HostStep], block: Tensor) -> tuple[Tensor, ...]:
+        kind = len(steps), steps[0].kind
+        if kind not in self._replays:
+            while self._replays and sum(count for count, _ in self._replays) + len(steps) > _KEPT_STEPS:
+                self._replays.popitem(last=False)
+            self._replays[kind] = self._captured(capture, steps, block)
+        self._replays.move_to_end(kind)
+        own_block, captured = self._replays[kind]
+        own_block.copy_(block, non_blocking=True)
+        return captured.run()
+
+    def _captured(self, capture: Capture, steps: Sequence[HostStep], block: Tensor) -> _Replay:
+        """Capture steps. Capturing takes them once; afterwards the rows are as they were."""
+        own_block = torch.empty_like(block, device=self.rows.parameters.device).copy_(block)
+        bound = self._on_device(steps, own_block)
         before = [each.clone() for each in self.rows.all]
-        captured = capture(lambda: self._take(own_batch, own_numbers))
+        captured = capture(lambda: self._take_all(bound))
         for row, old in zip(self.rows.all, before, strict=True):
             row.copy_(old)
-        return own_batch, own_numbers, captured
+        return own_block, captured
+
+    def _take_all(self, steps: Sequence[tuple[GroupBatch, StepNumbers]]) -> tuple[Tensor, Tensor]:
+        both = zip(*(self._take(*each) for each in steps), strict=True)
+        nats, found = (torch.cat([each.flatten(0, 1) for each in of]) for of in both)
+        return nats, found
 
     def _take(self, batch: GroupBatch, numbers: StepNumbers) -> tuple[Tensor, Tensor]:
         rows = self.rows.of(numbers)
         leaf = rows.parameters.detach().requires_grad_()
-        logits = self.gin.logits(leaf, batch, numbers.keys)
-        nats = losses(logits, batch)
+        nats, found = self.network.judge(self.network.logits(leaf, batch, numbers.keys), batch)
         (gradient,) = torch.autograd.grad((nats * batch.weights).sum(), leaf)
         rows.gradient.copy_(gradient)
         if self.changed is not None:
             self.changed(rows.parameters, numbers.who, gradient)
         step_of_group(self.options, rows, gradient, numbers)
         self.rows.take(rows, numbers)
-        return nats.detach(), logits.detach().argmax(dim=2) == batch.labels
+        return nats.detach(), found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from contextlib import nullcontext
+from functools import partial
 from itertools import zip_longest
 
 import numpy as np
@@ -13,22 +13,24 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.program import Change
+from fedmpi.case.optimizers import OptimizerOptions
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client, Training
-from fedmpi.client.group_results import Tally, finite, flops_of
-from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers
+from fedmpi.client.group_results import Rates, Tally, finite, norms, outcomes_of
+from fedmpi.client.group_rows import GroupRows
+from fedmpi.client.group_steps import Masks, Steps
 from fedmpi.client.passes import Pass
-from fedmpi.client.state import two_norm
 from fedmpi.client.trainee import Trainee
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.transfer import DeviceWatch, Fetched
-from fedmpi.kernels.captured import Captured
+from fedmpi.kernels.captured import Captured, lane
 from fedmpi.kernels.grouped_batches import HostBatch
-from fedmpi.kernels.grouped_gin import GroupedGin, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.grouped_network import GroupedNetwork
 from fedmpi.models.counts import ModelFlops
-from fedmpi.models.outcome import Evaluation, Outcome
+from fedmpi.models.outcome import Evaluation
 from fedmpi.programs.hooks import Hooks
+from fedmpi.tasks.base import Task
 
 PendingTraining = Callable[[], dict[int, Training]]
 PendingEvaluation = Callable[[], dict[int, Evaluation]]
@@ -47,9 +49,12 @@ class Group:
     clients : sequence of Client
     asynchronous : bool
         Whether the host may start other groups before it awaits the results of this one.
+    length : int
+        Training graphs of the client with most of them, where the longest group is to start first; else 0.
     """
 
     asynchronous = False
+    length = 0
 
     def __init__(self, clients: Sequence[Client]) -> None:
         self.clients = clients
@@ -90,29 +95,6 @@ class Group:
                 client.receive(models[client.id])
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What a group's training left, on its way to the host.
-
-    Attributes
-    ----------
-    tally, watch
-        Of all steps.
-    received, trained : callables that return float32 [k, length]
-        Parameters before and after; on the device, where MPI takes its memory.
-    gradients : float32 [k, length]
-        Of the last step of each client.
-    finite : bool [k]
-    """
-
-    tally: Tally
-    watch: DeviceWatch
-    received: Callable[[], Tensor]
-    trained: Callable[[], Tensor]
-    gradients: Fetched
-    finite: Fetched
-
-
 class ClientGroup(Group):
     """k clients of one model shape whose steps are taken together.
 
@@ -126,19 +108,22 @@ class ClientGroup(Group):
     clients : sequence of Client
     data : sequence of (GraphSet, GraphSet)
         Training graphs, and validation followed by test graphs, of each client.
-    gin : GroupedGin
+    network : GroupedNetwork
     flops : ModelFlops
+    task : Task
     """
 
     def __init__(
         self,
         clients: Sequence[Client],
         data: Sequence[tuple[GraphSet, GraphSet]],
-        gin: GroupedGin,
+        network: GroupedNetwork,
         flops: ModelFlops,
+        task: Task,
     ) -> None:
         super().__init__(clients)
-        self._gin, self._flops, self._shared = gin, flops, clients[0].shared
+        self._network, self._flops, self._shared = network, flops, clients[0].shared
+        self._task = task
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):
             client.row = self._rows.parameters[place]
@@ -147,25 +132,53 @@ class ClientGroup(Group):
         self._memory |= _stacked([client.incoming for client in clients])
         self._device = self._rows.parameters.device
         self.asynchronous = self._device.type != "cpu"
-        rounded, everybody = self.asynchronous, range(len(clients))
-        self._graphs = GroupGraphs([train for train, _ in data], self._device, rounded=rounded)
-        held_out = GroupGraphs([held_out for _, held_out in data], self._device, rounded=rounded)
-        self._held_out = held_out.resident([None] * len(clients), everybody)
-        both = zip(self._held_out.counts.tolist(), self._held_out.padded.tolist(), strict=True)
-        self._held_out_flops = [flops_of(flops, *each, training=False) for each in both]
+        self._lane = lane(self._device) if self._device.type == "cuda" else nullcontext()
+        self.length = max(client.num_train for client in clients) if self.asynchronous else 0
+        self._everybody = dict.fromkeys(range(len(clients)))
+        self._graphs, held_out = (
+            GroupGraphs(sets, self._device, rounded=self.asynchronous, by_entry=network.by_entry)
+            for sets in zip(*data, strict=True)
+        )
+        self._held_out = held_out.resident(self._everybody)
+        self._rates = Rates(flops, training=True)
+        of_held_out = self._held_out.counts, self._held_out.padded
+        self._held_out_flops = Rates(flops, training=False).of(*of_held_out)
+        self._references = torch.empty_like(self._rows.parameters)
         self._everything: HostBatch | None = None
         self._steps: Steps | None = None
         self._forward: Captured | None = None
+        self._ending: Captured | None = None
 
     def train(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
         """See `Group.train`; measured times are split between clients by their models' FLOPs."""
         if not any(client.id in chosen for client in self.clients):
             return dict
-        options = case.optimizer
-        watch, tally = DeviceWatch(self._device), Tally(len(self.clients))
-        received = self._on_their_way(case, self._rows.parameters)
-        if algorithm.change or algorithm.renews:
-            self._references.copy_(self._rows.parameters)
+        with self._lane:
+            return self._started(case, algorithm, round, chosen)
+
+    def _started(self, case: Case, algorithm: Hooks, round: int, chosen: set[int]) -> PendingTraining:
+        watch = DeviceWatch(self._device)
+        self._begin_round(case.optimizer)
+        steps = self._steps = self._steps or self._made_steps(case, algorithm)
+        batches = self._batches(case, round, chosen)
+        masks = Masks(case.seed, round, self._network.streams)
+        taken = steps.take(batches, masks)
+        if steps.capture is None:
+            ending = self._end()
+        else:
+            self._ending = self._ending or steps.capture(self._end)
+            ending = self._ending.run()
+        changes, numbers = ending[0], ending[1:]
+        watch.stop()
+        fetched = Fetched(*taken, *numbers, *([] if case.reduction.on_device else [changes]))
+        kept = changes if case.reduction.on_device else None
+        place = case, algorithm, round, Tally(len(self.clients), self._task, batches)
+        return partial(self._trainings, *place, watch, fetched, kept)
+
+    def _begin_round(self, options: OptimizerOptions) -> None:
+        """Note the parameters as received, and forget what belongs to the round before."""
+        self._references.copy_(self._rows.parameters)
+        self._rows.gradient.zero_()
         for client in self.clients:
             for vector in client.sent.values():
                 vector.zero_()
@@ -176,48 +189,31 @@ class ClientGroup(Group):
                 client.adam.steps = 0
                 for adam in client.moments.values():
                     adam.reset()
-        if self._steps is None:
-            changed = partial(self._changed, algorithm.change) if algorithm.change else None
-            capture = Captured if self._replays(algorithm) else None
-            self._steps = Steps(self._gin, self._graphs, self._rows, options, changed, capture)
-        self._rows.gradient.zero_()
-        orders = self._orders(case, round, chosen)
-        masks = Masks(case.seed, round, case.model.layers + 1)
-        steps = step_numbers(options, self.clients, [list(order) for order in orders], masks, self._device)
-        for order, numbers in zip(orders, steps, strict=True):
-            batch = self._batch(order)
-            tally.add(batch, *self._steps.take(batch, numbers))
-        tally.fetch()
-        found = _Found(
-            tally=tally,
-            watch=watch,
-            received=received,
-            trained=self._on_their_way(case, self._rows.parameters),
-            gradients=Fetched(self._rows.gradient),
-            finite=Fetched(finite(self._rows)),
-        )
-        watch.stop()
-        return partial(self._trainings, case, algorithm, round, found)
 
-    @cached_property
-    def _references(self) -> Tensor:
-        """Room for the parameters as received, which stays where it is."""
-        return torch.empty_like(self._rows.parameters)
+    def _made_steps(self, case: Case, algorithm: Hooks) -> Steps:
+        changed = partial(self._changed, algorithm.change) if algorithm.change else None
+        capture = Captured if self._replays(algorithm) else None
+        own = self._network, self._graphs, self._rows, self.clients
+        return Steps(*own, case.optimizer, changed, capture)
+
+    @torch.no_grad()
+    def _end(self) -> tuple[Tensor, ...]:
+        """Return what a round's steps left of each client.
+
+        How the shared parameters changed, float32 [k, shared]; the 2-norms of that and of the last gradient,
+        float64 [k], the largest magnitude of the change, and whether all numbers are finite.
+        """
+        part = self._shared.part
+        changes = part(self._rows.parameters) - part(self._references)
+        of_changes, of_gradients = norms(changes[:, : self._shared.trained]), norms(part(self._rows.gradient))
+        return changes, of_changes, of_gradients, changes.abs().amax(dim=1), finite(self._rows)
 
     def _replays(self, algorithm: Hooks) -> bool:
         """Return whether steps are replayed: on a GPU, unless a plug-in's `change` is called in each."""
         return self._device.type == "cuda" and not (algorithm.change and algorithm.is_plugin)
 
-    def _on_their_way(self, case: Case, rows: Tensor) -> Callable[[], Tensor]:
-        """Return what gives parameters as they are now: on the host, unless sums take the device's memory."""
-        if case.reduction.on_device:
-            kept = rows.clone()
-            return lambda: kept
-        fetched = Fetched(rows)
-        return lambda: torch.from_numpy(fetched.get())
-
-    def _orders(self, case: Case, round: int, chosen: set[int]) -> list[dict[int, Int | None]]:
-        """Return whose graphs are taken in each of a round's steps, by place; None: all of a client's."""
+    def _batches(self, case: Case, round: int, chosen: set[int]) -> list[HostBatch]:
+        """Return a round's batches; one of all that all clients train on stays on the device."""
         steps: list[dict[int, Int | None]] = []
         for epoch in range(case.local_epochs):
             orders = [
@@ -226,15 +222,16 @@ class ClientGroup(Group):
             ]
             for step in zip_longest(*orders, fillvalue=_NOTHING):
                 steps.append({place: each for place, each in enumerate(step) if each is not _NOTHING})
-        return steps
+        shuffled = [step for step in steps if not self._is_whole(step)]
+        if len(shuffled) < len(steps) and self._everything is None:
+            self._everything = self._graphs.resident(self._everybody)
+        batches = iter(self._graphs.batches(shuffled) if shuffled else ())
+        found = [self._everything if self._is_whole(step) else next(batches) for step in steps]
+        return [each for each in found if each is not None]
 
-    def _batch(self, order: dict[int, Int | None]) -> HostBatch:
-        """Return a step's graphs; where they are all that all clients train on, they stay on the device."""
-        if len(order) < len(self.clients) or any(numbers is not None for numbers in order.values()):
-            return self._graphs.batch([*order.values()], [*order])
-        if self._everything is None:
-            self._everything = self._graphs.resident([*order.values()], [*order])
-        return self._everything
+    def _is_whole(self, step: Mapping[int, Int | None]) -> bool:
+        """Return whether a step takes all that all clients train on."""
+        return len(step) == len(self.clients) and all(numbers is None for numbers in step.values())
 
     def _changed(self, change: Change, parameters: Tensor, who: Tensor, gradient: Tensor) -> None:
         references = self._references.index_select(0, who)
@@ -246,10 +243,20 @@ class ClientGroup(Group):
             change(shared, self._shared.pack(row), received, known)
             self._shared.unpack(shared, changed)
 
-    def _trainings(self, case: Case, algorithm: Hooks, round: int, found: _Found) -> dict[int, Training]:
-        tally, lasting, gradients = found.tally, found.finite.get(), torch.from_numpy(found.gradients.get())
-        received, trained, outcomes = found.received(), found.trained(), tally.outcomes()
-        flops, wall, cpu, results = tally.flops(self._flops), found.watch.wall, found.watch.cpu, {}
+    def _trainings(
+        self,
+        case: Case,
+        algorithm: Hooks,
+        round: int,
+        tally: Tally,
+        watch: DeviceWatch,
+        fetched: Fetched,
+        kept: Tensor | None,
+    ) -> dict[int, Training]:
+        nats, found, of_changes, of_gradients, largest, lasting, *moved = fetched.get()
+        changes = torch.from_numpy(moved[0]) if kept is None else kept
+        outcomes, flops = tally.outcomes(nats, found), tally.flops(self._rates)
+        wall, cpu, results = watch.wall, watch.cpu, {}
         total = sum(of_model for of_model, _ in flops)
         for place, (client, outcome) in enumerate(zip(self.clients, outcomes, strict=True)):
             if tally.steps[place]:
@@ -259,14 +266,16 @@ class ClientGroup(Group):
                     trainee = Trainee(client, case, algorithm, round, received_there)
                     trainee.done.append(done)
                     algorithm.after_training(trainee)
+                sends = client.with_sent(changes[place])
                 results[client.id] = Training.of(
                     [done],
-                    gradient_norm=two_norm(self._shared.part(gradients[place])),
+                    sends=sends,
+                    norm=float(of_changes[place]),
+                    largest=float(sends.abs().amax() if client.sent else largest[place]),
+                    gradient_norm=float(of_gradients[place]),
                     wall_s=wall * done.model_flops / total,
                     cpu_s=cpu * done.model_flops / total,
                     report=np.zeros(0, np.uint8),
-                    received=self._shared.part(received[place]),
-                    trained=self._shared.part(trained[place]),
                     finite=bool(lasting[place]),
                 )
         return results
@@ -276,34 +285,35 @@ class ClientGroup(Group):
         """Start the evaluation of its chosen clients."""
         if not any(client.id in chosen for client in self.clients):
             return dict
-        if self._device.type != "cuda":
-            found = self._score()
-        else:
-            self._forward = self._forward or Captured(self._score)
-            found = self._forward.run()
-        return partial(self._evaluations, chosen, *map(Fetched, found))
+        with self._lane:
+            if self._device.type != "cuda":
+                found = self._score()
+            else:
+                self._forward = self._forward or Captured(self._score)
+                found = self._forward.run()
+            return partial(self._evaluations, chosen, Fetched(*found))
 
     def _score(self) -> tuple[Tensor, ...]:
-        """Return the held-out graphs' losses [k, B] and which predictions are right [k, B]."""
+        """Return the held-out graphs' losses [k B] and what they are scored by: `GroupedNetwork.judge`."""
         assert self._held_out.resident is not None
-        logits = self._gin.logits(self._rows.parameters, self._held_out.resident, None)
-        nats = losses(logits.double(), self._held_out.resident)
-        return nats, logits.argmax(dim=2) == self._held_out.resident.labels
+        logits = self._network.logits(self._rows.parameters, self._held_out.resident, None)
+        found = self._network.judge(logits.double(), self._held_out.resident)
+        return tuple(each.flatten(0, 1) for each in found)
 
-    def _evaluations(self, chosen: set[int], loss: Fetched, right: Fetched) -> dict[int, Evaluation]:
-        nats, hits, results = loss.get(), right.get().astype(np.uint8), {}
+    def _evaluations(self, chosen: set[int], fetched: Fetched) -> dict[int, Evaluation]:
+        results = dict[int, Evaluation]()
+        outcomes = outcomes_of(self._task, len(self.clients), [self._held_out], *fetched.get())
         for place, client in enumerate(self.clients):
             if client.id in chosen:
-                graphs, cut = int(self._held_out.counts[place, 0]), client.num_validation
-                parts = (slice(cut), slice(cut, graphs))
-                val, test = (Outcome(nats[place, part], hits[place, part]) for part in parts)
+                cut = client.num_validation
+                val, test = (outcomes[place].part(part) for part in (slice(cut), slice(cut, None)))
                 results[client.id] = Evaluation(val, test, *self._held_out_flops[place])
         return results
 
     def models(self) -> Models:
         """See `Group.models`."""
         rows = Fetched(self._rows.parameters)
-        return lambda: {client.id: row for client, row in zip(self.clients, rows.get(), strict=True)}
+        return lambda: {client.id: row for client, row in zip(self.clients, rows.get()[0], strict=True)}
 
     def receive(self, models: Mapping[int, Tensor]) -> None:
         """See `Group.receive`; a model for all, with nothing behind it, goes into all rows at once."""

@@ -138,6 +138,11 @@ class ClientState:
             raise Breach(f"sent {name} as {list(vector.shape)}: it is [{self.shared.size}]")
         self.sent[name].copy_(vector)
 
+    def with_sent(self, change: Tensor) -> Tensor:
+        """Return an update [shared] with the vectors that travel behind it."""
+        behind = [each.to(change.device) for each in self.sent.values()]
+        return torch.cat([change, *behind]) if behind else change
+
     def received(self) -> npt.NDArray[np.float32]:
         """Return what `receive` took, as it is between rounds."""
         return torch.cat([self.shared.pack(self.row), *self.incoming.values()]).cpu().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.case.schema import Case
-from fedmpi.client.compiled_passes import TARGETS, CompiledPasses, MoleculePasses
+from fedmpi.client.compiled_passes import CompiledPasses, MoleculePasses
 from fedmpi.client.deltas import Row
 from fedmpi.client.factory import ClientFactory
 from fedmpi.client.federation import Federation, groups_of
@@ -18,6 +19,7 @@ from fedmpi.client.fixed_batches import FixedBatches
 from fedmpi.client.groups import ClientGroup, Group
 from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
+from fedmpi.client.targets import TARGETS, targets_of
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.client.unsupervised import UnsupervisedPasses
 from fedmpi.client.view_batches import CompiledBatches, TorchBatches, ViewBatches
@@ -26,13 +28,12 @@ from fedmpi.comm.world import World
 from fedmpi.graphs.mended import Generated, mended
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.kernels.encoder import FastEncoder
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.molecules.fast import FastMolecules
-from fedmpi.kernels.networks import fast_network
+from fedmpi.kernels.networks import fast_network, grouped_network
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.mvgrl import MvgrlEncoder
-from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, GinOptions, Shape
+from fedmpi.models.options import FedGraphNNOptions, GinEncoderOptions, Shape
 from fedmpi.objectives.unsupervised import Network
 from fedmpi.programs.hooks import Hooks
 
@@ -108,21 +109,26 @@ class States:
         """Return the hosted clients as they train: together where the kernels are "grouped"."""
         if case.kernels != "grouped":
             return [Group([client]) for client in self.clients.values()]
-        assert isinstance(case.model, GinOptions)  # the registry refused others
         groups: list[Group] = []
         for members in groups_of(self._shapes, case.group_size):
             if members[0] in self.clients:  # a group is hosted by one rank
                 shape = self._shapes[members[0]]
-                model = self._models[shape]
+                model, kind = self._models[shape], TARGETS[self._task.labels]
                 groups.append(
                     ClientGroup(
                         [self.clients[number] for number in members],
-                        [federation.data(case, number) for number in members],
-                        GroupedGin(case.model, model.slots, model.length),
+                        [self._targeted(*federation.data(case, number)) for number in members],
+                        grouped_network(case.model, model, kind),
                         federation.flops[shape],
+                        self._task,
                     )
                 )
         return groups
+
+    def _targeted(self, train: GraphSet, held_out: GraphSet) -> tuple[GraphSet, GraphSet]:
+        """Return a client's graphs with targets in place of labels."""
+        parts = [replace(part, labels=targets_of(self._task, part.labels)) for part in (train, held_out)]
+        return parts[0], parts[1]
 
     def _passes(self, case: Case, federation: Federation, number: int) -> Passes | None:
         if case.kernels == "grouped":

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.client.client import Client, Training
 from fedmpi.client.deltas import Delta, on_host
 from fedmpi.client.groups import PendingTraining
-from fedmpi.client.state import two_norm
 from fedmpi.client.states import States
 from fedmpi.comm import reductions
 from fedmpi.programs.hooks import Hooks
@@ -131,7 +129,7 @@ def train(
         for number, done in pending().items():
             client, place = states.clients[number], places[number]
             bound = heaviest(algorithm, client, weights)
-            deltas[number], row = _result(algorithm, client, done, bound, on_device)
+            deltas[number], row = done.sends if on_device else on_host(done.sends), _row(done, bound)
             rows[place] = [*row, *done.numbers]
             if case.reduction.secret:
                 rows[place, _secret_columns(algorithm)] = np.nan
@@ -151,10 +149,10 @@ def _started(
 ) -> Iterator[PendingTraining]:
     """Yield for each group a call that returns its results.
 
-    Asynchronous groups are all started before the result of any is awaited.
+    Asynchronous groups are all started before the result of any is awaited, the longest first.
     """
     waiting: list[PendingTraining] = []
-    for group in states.groups:
+    for group in sorted(states.groups, key=lambda group: -group.length):
         algorithm.where.client = min((c.id for c in group.clients if c.id in chosen), default=-1)
         started = group.train(case, algorithm, round, chosen)
         if group.asynchronous:
@@ -164,20 +162,10 @@ def _started(
     yield from waiting
 
 
-def _result(
-    algorithm: Hooks, client: Client, done: Training, heaviest: int, on_device: bool
-) -> tuple[Delta, list[float]]:
-    """Return a trained client's delta, or its model, and its row of the training table."""
-    after = done.trained
-    change = after - done.received
-    if client.sent:
-        change = torch.cat([change, *client.sent.values()])
-    kept = after if algorithm.averages_models else change
-    delta = kept if on_device else on_host(kept)
-    norm = two_norm(change[: client.shared.trained])
-    finite = done.finite and all(map(math.isfinite, [done.loss, norm, *done.numbers]))
-    largest = on_host(kept.abs().amax().reshape(1) if on_device else kept)
+def _row(done: Training, heaviest: int) -> list[float]:
+    """Return a trained client's row of the training table."""
+    finite = done.finite and all(map(math.isfinite, [done.loss, done.norm, *done.numbers]))
+    largest = np.array([done.largest], np.float32)
     exponent = reductions.weighted_exponent(largest, heaviest) if finite else 0  # bounds weight 1 too
-    row = [done.samples, done.steps, done.loss, done.accuracy, norm, done.gradient_norm]
-    row += [done.model_flops, exponent, finite, done.wall_s, done.cpu_s]
-    return delta, row
+    row = [done.samples, done.steps, done.loss, done.accuracy, done.norm, done.gradient_norm]
+    return [*row, done.model_flops, exponent, finite, done.wall_s, done.cpu_s]

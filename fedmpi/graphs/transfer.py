@@ -41,10 +41,6 @@ class BlockLayout:
         """Words of a block."""
         return sum(self._words)
 
-    def on_host(self, device: torch.device) -> Tensor:
-        """Return a block in host memory, uninitialised; pinned, if it is to go to a GPU."""
-        return torch.empty(self.size, dtype=torch.int64, pin_memory=device.type == "cuda")
-
     def views(self, block: Tensor) -> dict[str, Tensor]:
         """Return the arrays of a block, as views."""
         cuts = torch.split(block, self._words)
@@ -71,26 +67,42 @@ class BlockLayout:
         return [(name, dtype, shape, start) for (name, _, shape), dtype, start in parts]
 
 
+def on_host(words: int, device: torch.device) -> Tensor:
+    """Return memory for blocks, int64 [words], uninitialised; pinned, if it is to go to a GPU."""
+    return torch.empty(words, dtype=torch.int64, pin_memory=device.type == "cuda")
+
+
 class Fetched:
-    """Values of a device as they are now, on their way to the host: a GPU sends them when it gets there."""
+    """Tensors of a device as they are now, on their way to the host in one copy, when a GPU gets there."""
 
-    def __init__(self, values: Tensor) -> None:
+    def __init__(self, *values: Tensor) -> None:
         self._event: torch.cuda.Event | None = None
-        self._values = values
-        if values.device.type == "cuda":
-            self._values = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
-            self._values.copy_(values, non_blocking=True)
+        self._values = list(values)
+        device = values[0].device
+        if device.type == "cuda":
+            self._values = self._sent(device)
             self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._event.record(torch.cuda.current_stream(values.device))
-        elif values.device.type == "cpu":
-            self._values = values.clone()
+            self._event.record(torch.cuda.current_stream(device))
+        elif device.type == "cpu":
+            self._values = [each.clone() for each in values]
 
-    def get(self) -> npt.NDArray[Any]:
+    def _sent(self, device: torch.device) -> list[Tensor]:
+        """Return where the values will be on the host: one behind another, each at a multiple of its size."""
+        order = sorted(range(len(self._values)), key=lambda place: -self._values[place].itemsize)
+        parts = [self._values[place].contiguous().flatten().view(torch.uint8) for place in order]
+        there = torch.cat(parts)
+        here = torch.empty(there.shape, dtype=torch.uint8, pin_memory=device.type == "cuda")
+        here.copy_(there, non_blocking=True)
+        found = list(self._values)
+        for place, part in zip(order, torch.split(here, list(map(len, parts))), strict=True):
+            found[place] = part.view(self._values[place].dtype).view(self._values[place].shape)
+        return found
+
+    def get(self) -> list[npt.NDArray[Any]]:
         """Return them; waits for a GPU."""
         if self._event is not None:
             self._event.synchronize()
-        found: npt.NDArray[Any] = self._values.cpu().numpy()
-        return found
+        return [each.cpu().numpy() for each in self._values]
 
 
 class DeviceWatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -32,6 +32,11 @@ class Bags:
     starts: Tensor
     count: int
 
+    @property
+    def lengths(self) -> Tensor:
+        """Members of each bag, int32 [count]."""
+        return self.starts[1 : self.count + 1] - self.starts[: self.count]
+
     def sum(self, x: Tensor) -> Tensor:
         """Return the sums, [count, h]."""
         found = embedding_bag(self.members, x, self.starts, mode="sum", include_last_offset=True)
@@ -48,6 +53,8 @@ class Sizes:
         k, n, B.
     members, members_back : int
         Room for the members of all closed neighbourhoods, and of their transposes; -1: these are the same.
+    columns : int
+        Labels of a graph, some missing; 0: it has one class.
     """
 
     clients: int
@@ -55,8 +62,9 @@ class Sizes:
     graphs: int
     members: int
     members_back: int
+    columns: int = 0
 
-    @property
+    @cached_property
     def layout(self) -> BlockLayout:
         """The batch's arrays in a block."""
         return _layout(self)
@@ -87,14 +95,16 @@ class GroupBatch:
     rows : int32 [k n]
         Feature row of each node.
     closed, closed_back : Bags
-        Over rows of [k n, h]: closed neighbourhoods, and their transposes.
+        Over rows of [k n, h]: closed neighbourhoods, and their transposes; of `GroupGraphs` by entry the
+        latter are bags of each node's places among the members of all closed neighbourhoods.
     pooling : Bags
         Nodes of each graph, and behind a client's graphs its padding: [k `Sizes.bags`].
     graph_of : int32 [k n]
         Each node's bag among these; of padding one that nobody reads.
-    labels : int64 [k, B]
+    labels : int64 [k, B], or float64 [k, B, `Sizes.columns`]
+        Classes; else labels, NaN where one is missing.
     weights : float32 [k, B]
-        1 / (graphs of the client), 0 for padding: the weighted sum of losses is the client's mean.
+        1 / (labels of the client), 0 for padding: the weighted sum of losses is the client's mean.
     """
 
     sizes: Sizes
@@ -135,10 +145,12 @@ class HostBatch:
     Attributes
     ----------
     sizes : Sizes
-    block : int64 [*]
-        In host memory; empty where the batch stays on the device.
+    graphs : int64 [*]
+        Numbers of its graphs among those of all clients, client by client.
     counts : int64 [k, 3]
         Graphs, nodes and directed edges of each of its clients.
+    known : int64 [graphs of all its clients]
+        Labels of each graph.
     who : tuple of int
         Places in the group of its clients.
     resident : GroupBatch or None
@@ -146,10 +158,16 @@ class HostBatch:
     """
 
     sizes: Sizes
-    block: Tensor
+    graphs: Int
     counts: Int
+    known: Int
     who: tuple[int, ...]
     resident: GroupBatch | None = None
+
+    @property
+    def words(self) -> int:
+        """Words of its block: none, where it stays on the device."""
+        return self.sizes.layout.size if self.resident is None else 0
 
     @property
     def padded(self) -> Int:
@@ -166,13 +184,14 @@ def _spare(members: int) -> int:
 
 @lru_cache
 def _layout(sizes: Sizes) -> BlockLayout:
-    rows, whole = sizes.clients * sizes.nodes, torch.int32
+    rows, whole, graphs = sizes.clients * sizes.nodes, torch.int32, (sizes.clients, sizes.graphs)
+    labels = ("labels", torch.float64, (*graphs, sizes.columns))
     parts = [
         ("rows", whole, (rows,)),
         ("graph_of", whole, (rows,)),
         ("pooling", whole, (sizes.clients * sizes.bags + 1,)),
-        ("labels", torch.int64, (sizes.clients, sizes.graphs)),
-        ("weights", torch.float32, (sizes.clients, sizes.graphs)),
+        labels if sizes.columns else ("labels", torch.int64, graphs),
+        ("weights", torch.float32, graphs),
     ]
     for name, members in sizes.neighbourhoods:
         parts += [(name, whole, (members,)), (f"{name}_starts", whole, (rows + _spare(members) + 1,))]

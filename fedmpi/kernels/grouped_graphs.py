@@ -6,17 +6,20 @@ step serves them all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.packed import GraphSet, Int, Topology, pointers
-from fedmpi.graphs.transfer import sent
+from fedmpi.graphs.sparse import transposed, with_self_loops
+from fedmpi.graphs.transfer import on_host, sent
 from fedmpi.kernels.grouped_batches import SPARE, GroupBatch, HostBatch, Sizes
 
 Int32 = npt.NDArray[np.int32]
@@ -31,15 +34,20 @@ class GroupGraphs:
     Parameters
     ----------
     sets : sequence of GraphSet
-        Of each client.
+        Of each client, with a class of each graph, or float64 [G, T] labels, NaN where one is missing.
     device : torch.device
         Where batches go.
     rounded : bool
         Whether sizes are rounded up to few.
+    by_entry : bool, optional
+        Whether transposes of closed neighbourhoods hold the places of their entries, not the nodes in which
+        they are; each node is then the last of its own, as of `fedmpi.graphs.batch`.
     """
 
-    def __init__(self, sets: Sequence[GraphSet], device: torch.device, *, rounded: bool) -> None:
-        self._device, self._rounded = device, rounded
+    def __init__(
+        self, sets: Sequence[GraphSet], device: torch.device, *, rounded: bool, by_entry: bool = False
+    ) -> None:
+        self._device, self._rounded, self._by_entry = device, rounded, by_entry
         tables = {id(each.feature_rows): each for each in sets}
         starts = dict(
             zip(tables, pointers([len(each.feature_rows) for each in tables.values()]), strict=False)
@@ -54,55 +62,66 @@ class GroupGraphs:
         self._graph_ptr = pointers(np.concatenate([np.diff(each.topology.graph_ptr) for each in sets]))
         rows = [starts[id(each.feature_rows)] + each.node_row for each in sets]
         self._rows = np.concatenate(rows).astype(np.int32)
-        self._labels = np.concatenate([each.labels for each in sets]).astype(np.int64)
-        both = [_closed(each.topology) for each in sets]
+        labels = np.concatenate([each.labels for each in sets])
+        self._columns = 0 if labels.ndim == 1 else labels.shape[1]
+        self._labels = labels if self._columns else labels[:, None].astype(np.int64)
+        self._known = (~np.isnan(self._labels)).sum(axis=1)
+        both = [(_entries if by_entry else _closed)(each.topology) for each in sets]
         self._closed = _joined([into for into, _ in both], first)
-        back = _joined([outof for _, outof in both], first)
+        back_first = pointers([len(members) for (_, members), _ in both]) if by_entry else first
+        back = _joined([outof for _, outof in both], back_first)
         same = [np.array_equal(self._closed[part], back[part]) for part in (0, 1)]
-        self._back = None if all(same) else back
+        self._back = None if all(same) and not by_entry else back
 
-    def batch(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
-        """Return a batch of some of the clients.
+    def batches(self, steps: Sequence[Mapping[int, Int | None]]) -> list[HostBatch]:
+        """Return the batches of some steps; rounded, those of as many clients have the same sizes.
 
         Parameters
         ----------
-        orders : sequence of int64 [*] or None
-            Numbers of each of these clients' graphs; None: all.
-        who : sequence of int
-            Their places in the group.
+        steps : sequence of mappings of int to int64 [*] or None
+            Numbers of the graphs of each client that takes part, by its place in the group; None: all.
         """
-        cuts = self._first_graph
-        numbers = [
-            np.arange(cuts[place], cuts[place + 1]) if order is None else cuts[place] + order
-            for order, place in zip(orders, who, strict=True)
-        ]
-        lengths = [len(each) for each in numbers]
-        graphs, of = np.concatenate(numbers), pointers(lengths)
-        nodes = _by_client(self._nodes[graphs], of)
-        members = _by_client(self._members[graphs], of)
-        sizes = self._sizes(len(who), int(nodes.max()), max(lengths), int(members.sum()))
-        block = sizes.layout.on_host(self._device)
+        first = self._first_graph
+        graphs, lengths = [], []
+        for step in steps:
+            of_step = [
+                np.arange(first[place], first[place + 1]) if order is None else first[place] + order
+                for place, order in step.items()
+            ]
+            graphs.append(np.concatenate(of_step))
+            lengths.append([len(each) for each in of_step])
+        counts = self._counts(np.concatenate(graphs), lengths)
+        sizes = self._sizes(counts)
+        known = [self._known[each] for each in graphs]
+        given = zip(sizes, graphs, counts, known, map(tuple, steps), strict=True)
+        return [HostBatch(*each) for each in given]
+
+    def fill(self, batch: HostBatch, block: Tensor) -> None:
+        """Write a batch into its block, int64 [`HostBatch.words`], on the host."""
+        graphs, of, sizes = batch.graphs, pointers(batch.counts[:, 0]), batch.sizes
         views = sizes.layout.arrays(block)
         names = ("rows", "graph_of", "pooling", "labels", "weights")
-        arrays = (self._graph_ptr, self._rows, self._labels)
+        views["labels"].fill(np.nan if self._columns else 0)
+        views["labels"] = views["labels"].reshape(sizes.clients, sizes.graphs, -1)
+        arrays = (self._graph_ptr, self._rows, self._labels, self._known)
         _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
-        for name, bags in (("closed", self._closed), ("closed_back", self._back)):
+        both = (("closed", self._closed, False), ("closed_back", self._back, self._by_entry))
+        for name, bags, by_entry in both:
             if bags is not None:
                 to = (views[name], views[f"{name}_starts"])
-                _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, SPARE, *to)
-        counts = np.array([lengths, nodes, members - nodes]).T
-        return HostBatch(sizes, block, counts, tuple(who))
+                _fill_bags(graphs, of, sizes.nodes, self._graph_ptr, *bags, by_entry, SPARE, *to)
 
-    def resident(self, orders: Sequence[Int | None], who: Sequence[int]) -> HostBatch:
+    def on_device(self, batch: HostBatch, block: Tensor) -> GroupBatch:
+        """Return a batch whose block is on the device."""
+        return batch.resident or GroupBatch.of(batch.sizes, block, self._table)
+
+    def resident(self, order: Mapping[int, Int | None]) -> HostBatch:
         """Return a batch that stays on the device."""
-        batch = self.batch(orders, who)
-        return replace(batch, block=torch.empty(0, dtype=torch.int64), resident=self.sent(batch))
-
-    def sent(self, batch: HostBatch) -> GroupBatch:
-        """Return a batch on the device."""
-        if batch.resident is not None:
-            return batch.resident
-        return GroupBatch.of(batch.sizes, batch.block.to(self._device, non_blocking=True), self._table)
+        (batch,) = self.batches([order])
+        block = on_host(batch.words, self._device)
+        self.fill(batch, block)
+        there = self.on_device(batch, block.to(self._device, non_blocking=True))
+        return replace(batch, resident=there)
 
     @cached_property
     def _nodes(self) -> Int:
@@ -119,13 +138,32 @@ class GroupGraphs:
         """Members of closed neighbourhoods for each node, in all graphs."""
         return len(self._closed[1]) / max(len(self._rows), 1)
 
-    def _sizes(self, clients: int, nodes: int, graphs: int, members: int) -> Sizes:
-        """Return the sizes of a batch, rounded up; the room for members follows the nodes' where it can."""
-        if self._rounded:
-            nodes, graphs = _room(nodes, clients), _room(graphs, 1)
-            usual = int(clients * nodes * self._ratio)
-            members = _room(max(members, usual), 1)
-        return Sizes(clients, nodes, graphs, members, -1 if self._back is None else members)
+    def _counts(self, graphs: Int, lengths: Sequence[Sequence[int]]) -> list[Int]:
+        """Return graphs, nodes and directed edges of each client in each step, int64 [k, 3] each."""
+        of_all = np.concatenate([np.asarray(each, np.int64) for each in lengths])
+        of = pointers(of_all)
+        nodes = _by_client(self._nodes[graphs], of)
+        members = _by_client(self._members[graphs], of)
+        counts = np.stack([of_all, nodes, members - nodes], axis=1)
+        return np.split(counts, np.cumsum([len(each) for each in lengths])[:-1])
+
+    def _sizes(self, counts: Sequence[Int]) -> list[Sizes]:
+        """Return the sizes of batches, rounded up; the room for members follows the nodes' where it can."""
+        back, exact = self._back is not None, []
+        for each in counts:
+            (graphs, nodes, _), members = each.max(axis=0).tolist(), int(each[:, 1:].sum())
+            exact.append(Sizes(len(each), nodes, graphs, members, members if back else -1, self._columns))
+        if not self._rounded:
+            return exact
+        nodes, graphs = (max(getattr(each, name) for each in exact) for name in ("nodes", "graphs"))
+        rounded = {}
+        for clients in {each.clients for each in exact}:
+            wide = _room(nodes, clients)
+            most = max(each.members for each in exact if each.clients == clients)
+            members = _room(max(most, int(clients * wide * self._ratio)), 1)
+            both = members, members if back else -1
+            rounded[clients] = Sizes(clients, wide, _room(graphs, 1), *both, self._columns)
+        return [rounded[each.clients] for each in exact]
 
 
 def _room(count: int, times: int) -> int:
@@ -149,6 +187,13 @@ def _closed(topology: Topology) -> tuple[tuple[Int, Int], tuple[Int, Int]]:
     return _sorted(into, outof, len(own)), _sorted(outof, into, len(own))
 
 
+def _entries(topology: Topology) -> tuple[tuple[Int, Int], tuple[Int, Int]]:
+    """Return starts and members of all closed neighbourhoods, and starts and each node's entries in them."""
+    starts, members = with_self_loops(topology)
+    back, _, places = transposed(starts, members)
+    return (starts, members), (back, places)
+
+
 def _sorted(bag: Int, member: Int, count: int) -> tuple[Int, Int]:
     return pointers(np.bincount(bag, minlength=count)), member[np.lexsort((member, bag))]
 
@@ -166,26 +211,29 @@ def _fill(
     of: Int,
     graph_ptr: Int,
     node_rows: Int32,
-    all_labels: Int,
+    all_labels: npt.NDArray[Any],
+    all_known: Int,
     blank: int,
     spare: int,
     rows: Int32,
     graph_of: Int32,
     pooling: Int32,
-    labels: Int,
+    labels: npt.NDArray[Any],
     weights: npt.NDArray[np.float32],
 ) -> None:
     """Write a batch's rows of features, graphs and labels; client i takes ``graphs[of[i]:of[i + 1]]``."""
-    clients, width = labels.shape
+    clients, width = weights.shape
     room, bags = len(rows) // clients, len(pooling) // clients
-    labels[:] = 0
     weights[:] = np.float32(0.0)
     for client in range(clients):
         place, bag, taken = client * room, client * bags, of[client + 1] - of[client]
+        labelled = 0
+        for number in range(of[client], of[client + 1]):
+            labelled += all_known[graphs[number]]
         for number in range(taken):
             graph = graphs[of[client] + number]
             labels[client, number] = all_labels[graph]
-            weights[client, number] = np.float32(1.0) / np.float32(taken)
+            weights[client, number] = np.float32(1.0) / np.float32(max(labelled, 1))
             pooling[bag + number] = place
             for node in range(graph_ptr[graph], graph_ptr[graph + 1]):
                 rows[place] = node_rows[node]
@@ -209,6 +257,7 @@ def _fill_bags(
     graph_ptr: Int,
     all_starts: Int,
     all_members: Int32,
+    by_entry: bool,
     spare: int,
     members: Int32,
     starts: Int32,
@@ -219,7 +268,8 @@ def _fill_bags(
         place = client * room
         for number in range(of[client], of[client + 1]):
             graph = graphs[number]
-            shift = place - graph_ptr[graph]
+            first = graph_ptr[graph]
+            shift = done - all_starts[first] if by_entry else place - first
             for node in range(graph_ptr[graph], graph_ptr[graph + 1]):
                 starts[place] = done
                 place += 1

@@ -1,16 +1,24 @@
-"""Compiled kernels by a model's options."""
+"""Compiled and grouped kernels by a model's options."""
 
 from __future__ import annotations
 
 from fedmpi.errors import BadInput
 from fedmpi.kernels.gin_network import FastGinNetwork
 from fedmpi.kernels.graph_network import FastGraphNetwork
+from fedmpi.kernels.grouped_molecules import GroupedMolecules
+from fedmpi.kernels.grouped_network import GroupedGraphNetwork, GroupedNetwork
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.targets import CLASSES
 from fedmpi.kernels.two_channel import FastFedStar
 from fedmpi.models.flat import FlatModel
-from fedmpi.models.options import FedStarOptions, GinOptions, MessagePassingOptions, ModelOptions
+from fedmpi.models.options import (
+    FedGraphNNOptions,
+    FedStarOptions,
+    GinOptions,
+    MessagePassingOptions,
+    ModelOptions,
+)
 
 
 def fast_network(
@@ -26,3 +34,14 @@ def fast_network(
             return FastGraphNetwork(options, model, scratch, kind)
         case _:
             raise BadInput(f'model "{options.name}" has no compiled kernels, though its `kernels` says so')
+
+
+def grouped_network(options: ModelOptions, model: FlatModel, kind: int = CLASSES) -> GroupedNetwork:
+    """Return the grouped kernels of a model that has them, for a kind of targets."""
+    match options:
+        case GinOptions() | MessagePassingOptions():
+            return GroupedGraphNetwork(options, model, kind)
+        case FedGraphNNOptions():
+            return GroupedMolecules(options, model, kind)
+        case _:
+            raise BadInput(f'model "{options.name}" has no grouped kernels, though its `kernels` says so')

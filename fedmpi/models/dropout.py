@@ -74,17 +74,30 @@ def device_keep_bits(streams: Tensor, count: int, drop: float) -> Tensor:
     """
     bits, threshold = reading(drop)
     per_word = 64 // bits
-    numbers = torch.arange(1, -(-count // per_word) + 1, device=streams.device)
-    state = streams[:, None] + numbers * _signed(0x9E3779B97F4A7C15)
-    state = (state ^ _shifted(state, 30)) * _signed(0xBF58476D1CE4E5B9)
-    state = (state ^ _shifted(state, 27)) * _signed(0x94D049BB133111EB)
-    state = state ^ _shifted(state, 31)
+    state = device_words(streams[:, None], torch.arange(-(-count // per_word), device=streams.device))
     if bits <= 8:  # bytes: an eighth of the memory traffic
         state = state.view(torch.uint8)
     places = torch.arange(0, 8 * state.itemsize, bits, device=streams.device, dtype=state.dtype)
     cells = (state[:, :, None] >> places) & (2**bits - 1)
     kept: Tensor = cells.flatten(1)[:, :count] >= threshold
     return kept
+
+
+def device_kept(streams: Tensor, numbers: Tensor, drop: float) -> Tensor:
+    """Return elements of `device_keep_bits`, bool; streams and numbers of elements, int64, broadcast."""
+    bits, threshold = reading(drop)
+    per_word = 64 // bits
+    words = device_words(streams, numbers // per_word)
+    kept: Tensor = (words >> numbers % per_word * bits) & (2**bits - 1) >= threshold
+    return kept
+
+
+def device_words(streams: Tensor, numbers: Tensor) -> Tensor:
+    """Return elements of `fedmpi.seeds.words` as two's complement; streams and numbers, int64, broadcast."""
+    state = streams + (numbers + 1) * _signed(0x9E3779B97F4A7C15)
+    state = (state ^ _shifted(state, 30)) * _signed(0xBF58476D1CE4E5B9)
+    state = (state ^ _shifted(state, 27)) * _signed(0x94D049BB133111EB)
+    return state ^ _shifted(state, 31)
 
 
 def _signed(word: int) -> int:

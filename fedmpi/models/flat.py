@@ -159,14 +159,14 @@ class SharedPart:
         return sum(stop - start for start, stop in self.ranges)
 
     def pack(self, row: Tensor) -> Tensor:
-        """Return the shared elements of a flat vector as a new vector [size]."""
-        return torch.cat([row[start:stop] for start, stop in self.ranges])
+        """Return the shared elements of a vector, or of each row of a matrix, as a new one [..., size]."""
+        return torch.cat([row[..., start:stop] for start, stop in self.ranges], dim=-1)
 
     def part(self, row: Tensor) -> Tensor:
-        """Return the same of a vector that changes no more: without a copy, where it is contiguous."""
+        """Return the same of what changes no more: without a copy, where it is contiguous."""
         if len(self.ranges) != 1:
             return self.pack(row)
-        return row[slice(*self.ranges[0])]
+        return row[..., slice(*self.ranges[0])]
 
     def unpack(self, values: Tensor, row: Tensor) -> None:
         """Write a vector [size] into the shared elements of a flat vector, or of each row of a matrix."""

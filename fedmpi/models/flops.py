@@ -202,6 +202,9 @@ class MessagePassingFlops(FormulaFlops):
             whole, done = (counts.first_layer(*widths, executed=executed) for executed in (False, True))
             skipped = whole - done
             counted = Flops(counted.dense - (2 if training else 1) * skipped, counted.sparse)
+        if kernels == "grouped" and isinstance(self.options, models.SageOptions):  # sums with the node itself
+            own = self.options.layers * counts.nodes * self.options.hidden
+            return Flops(counted.dense, counted.sparse + (2 if training else 1) * own)
         if kernels == "reference" or not isinstance(self.options, models.MpnnOptions):
             return counted
         hidden, layers = self.options.hidden, self.options.layers

@@ -205,8 +205,8 @@ class MessagePassingOptions(NetworkOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model; the compiled ones have a head of two layers."""
-        return super().kernels | {"compiled"} if self.head_layers == 2 else super().kernels
+        """Kernels that can run the model; compiled and grouped ones have a head of two layers."""
+        return super().kernels | {"compiled", "grouped"} if self.head_layers == 2 else super().kernels
 
 
 class GcnOptions(MessagePassingOptions):
@@ -258,6 +258,11 @@ class MpnnOptions(MessagePassingOptions):
 
     paper: ClassVar[str] = "Gilmer et al., ICML 2017; FedGraphNN, Eq. 1"
     name: Literal["mpnn"] = "mpnn"
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return super().kernels - {"grouped"}
 
 
 class TorchGeometricOptions(MessagePassingOptions):
@@ -354,6 +359,11 @@ class FedGraphNNOptions(NetworkOptions):
     any_task: ClassVar[bool] = True
     compiled: ClassVar[bool] = True
     reference: ClassVar[bool] = False
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """Kernels that can run the model."""
+        return super().kernels | {"grouped"}
 
     @property
     def embedding(self) -> int:

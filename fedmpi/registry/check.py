@@ -42,7 +42,7 @@ from fedmpi.registry.duplicates import Choose, distinct
 from fedmpi.schedules.options import SCHEDULES
 from fedmpi.tasks.base import TORCH_KERNELS
 from fedmpi.tasks.base import kernels_of as kernels_of_task
-from fedmpi.tasks.known import TASKS, classifies
+from fedmpi.tasks.known import TASKS
 from fedmpi.topologies.options import TOPOLOGIES
 
 AXES: dict[str, tuple[Mapping[str, type[BaseModel]], str]] = {
@@ -326,8 +326,6 @@ def _is_list(value: Any) -> bool:
 
 def _misfits(case: Case) -> Misfits:
     """Yield settings that are each right and together wrong, whatever the algorithm."""
-    if case.kernels == "grouped" and not classifies(case.task, case.dataset.name):
-        yield "kernels", f'"{case.kernels}" is for graphs with one class each: use "csr"'
     if case.kernels in _unweighted_kernels(case.dataset.name):
         yield "kernels", f'"{case.kernels}" counts all examples alike, and these have weights: use "csr"'
     yield from tasks.misfits(case)

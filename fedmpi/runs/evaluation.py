@@ -95,9 +95,11 @@ class Evaluator:
         with self._meter.phase("evaluate"):
             outcomes: dict[int, Evaluation] = {}
             groups, digests = self._states.groups, {}
-            for evaluation in [group.evaluate(chosen) for group in groups] if due else ():
+            evaluations = [group.evaluate(chosen) for group in groups] if due else ()
+            parameters = [group.models() for group in groups]  # on their way before anything is awaited
+            for evaluation in evaluations:
                 outcomes.update(evaluation())
-            for models in [group.models() for group in groups]:
+            for models in parameters:
                 digests.update({number: _digest(row) for number, row in models().items()})
             for place, number in enumerate(clients):
                 if number in outcomes:

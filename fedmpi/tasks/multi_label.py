@@ -32,7 +32,7 @@ class MultiLabel(PooledTask):
 
     name: ClassVar[str] = "multi-label"
     labels: ClassVar[LabelKind] = "multi-task"
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
     metrics: tuple[Metric, ...] = (ROC_AUC, PRC_AUC)
     loss_unit = "nat"
 

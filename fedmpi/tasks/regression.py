@@ -32,7 +32,7 @@ class Regression(PooledTask):
 
     name: ClassVar[str] = "regression"
     labels: ClassVar[LabelKind] = "regression"
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "grouped", "csr", "reference"})
     reads_targets: ClassVar[bool] = True
     metrics: tuple[Metric, ...] = (RMSE, MAE, R2)
 

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from fedmpi.case.optimizers import AdamOptions
-from fedmpi.client.compiled_passes import TARGETS, CompiledPasses
+from fedmpi.client.compiled_passes import CompiledPasses
 from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.client.targets import TARGETS
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import MODELS, FedStarOptions, Shape
-from tests.making import assert_close, flat, generated
+from tests.making import assert_close, flat, generated, with_labels
 from tests.tasks.making import make_task
 
 TASKS, COLUMNS = ("multi-task", "regression"), 5
@@ -23,17 +24,12 @@ EVERY += [MODELS["gin"](hidden=32, norm=norm) for norm in ("layer", "batch+graph
 
 
 def graph_set(task, options, count=30):
-    """Return graphs with labels that follow from their sizes, a third of them missing."""
-    graphs = generated(0, count)
-    draws = np.random.default_rng(5)
-    sizes = np.diff(graphs.topology.graph_ptr)[:, None] + draws.normal(size=(count, COLUMNS))
-    labels = sizes if task == "regression" else (sizes > np.median(sizes)).astype(float)
-    labels[draws.random(labels.shape) < 0.3] = np.nan
-    labels[:, 0] = np.nan_to_num(labels[:, 0])
+    """Return graphs with labels, and with the structure encodings that the model reads."""
+    graphs = with_labels(generated(0, count), task, COLUMNS)
     if isinstance(options, FedStarOptions):
         structure = structure_encoding(graphs.topology, options.walks, options.degrees)
         graphs = replace(graphs, structure=structure)
-    return replace(graphs, labels=labels)
+    return graphs
 
 
 def both(options, task, kernels="csr", held_out=range(20, 30)):

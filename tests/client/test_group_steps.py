@@ -8,13 +8,15 @@ import torch
 
 from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.client import group_steps
-from fedmpi.client.group_steps import GroupRows, Masks, Steps, step_numbers, step_of_group
+from fedmpi.client.group_rows import GroupRows, numbers_layout, step_of_group
+from fedmpi.client.group_steps import HostStep, Masks, Steps, pieces
 from fedmpi.client.optimizer import AdamState, descend
-from fedmpi.kernels.grouped_gin import GroupedGin
 from fedmpi.kernels.grouped_graphs import GroupGraphs
+from fedmpi.kernels.networks import grouped_network
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.options import GinOptions
 from tests.making import flat, generated
+from tests.on_device import OnDevice
 
 
 @dataclass
@@ -24,6 +26,31 @@ class Owner:
 
 
 CPU = torch.device("cpu")
+
+
+def numbers_of(options, owners, steps, masks):
+    """Return the numbers of steps whose batches hold one graph of each client."""
+    graphs = GroupGraphs([generated(0, 3)] * len(owners), CPU, rounded=False)
+    batches = graphs.batches([dict.fromkeys(who, np.array([0])) for who in steps])
+    taken = []
+
+    class Noted(Steps):
+        def _take(self, batch, numbers):
+            taken.append(numbers)
+            return torch.zeros(1, 1), torch.zeros(1, 1)
+
+    Noted(None, graphs, GroupRows.starting(torch.zeros(1, 1)), owners, options, None, None).take(
+        batches, masks
+    )
+    return taken
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 RATES = {"lr": 0.1, "weight_decay": 0.01}
@@ -45,8 +72,8 @@ def test_a_group_steps_as_its_active_members_do_alone(options):
     alone, owners = rows.parameters.clone(), [Owner(number, AdamState(50)) for number in range(3)]
     states = [AdamState(50) for _ in range(3)]
     steps = ([0, 1, 2], [0, 2], [2])
-    for who, host in zip(steps, step_numbers(options, owners, steps, Masks(1, 0, 4), CPU), strict=True):
-        numbers, gradient = host.sent(CPU), torch.randn(len(who), 50)
+    for who, numbers in zip(steps, numbers_of(options, owners, steps, Masks(1, 0, 4)), strict=True):
+        gradient = torch.randn(len(who), 50)
         acting = rows.of(numbers)
         step_of_group(options, acting, gradient, numbers)
         rows.take(acting, numbers)
@@ -61,8 +88,7 @@ def test_a_group_steps_as_its_active_members_do_alone(options):
 def test_masks_are_those_of_each_client_by_its_own_steps():
     owners = [Owner(number, AdamState(1)) for number in (4, 7)]
     steps = ([0, 1], [0], [0, 1])
-    hosts = step_numbers(AdamOptions(), owners, steps, Masks(3, 2, 5), CPU)
-    found = [each.sent(CPU) for each in hosts]
+    found = numbers_of(AdamOptions(), owners, steps, Masks(3, 2, 5))
     assert [each.who.tolist() for each in found] == list(steps)
     assert [each.active[:, 0].tolist() for each in found] == [[True, True], [True, False], [True, True]]
     places = (((4, 2, 0), (7, 2, 0)), ((4, 2, 1),), ((4, 2, 2), (7, 2, 1)))
@@ -73,42 +99,58 @@ def test_masks_are_those_of_each_client_by_its_own_steps():
 
 
 class Eager:
-    """Stands for a captured step on the CPU: a trial when it is made, then the action itself."""
+    """Stands for a captured action on the CPU: it is tried when it is made, and must not wait for a device."""
 
     made = 0
 
     def __init__(self, action):
         type(self).made += 1
         action()
-        self.run = action
+        self._action = action
+
+    def run(self):
+        with OnDevice():
+            return self._action()
 
 
-@pytest.mark.parametrize("kept", [128, 1])
-def test_replayed_steps_are_those_taken_anew(monkeypatch, kept):
-    monkeypatch.setattr(group_steps, "_KEPT_REPLAYS", kept)
-    monkeypatch.setattr(Eager, "made", 0)
+def rounds_of(parts):
+    """Return orders of graphs, round by round: shuffled ones of some clients, and all of all."""
     rng = np.random.default_rng(4)
-    parts = [generated(*span) for span in ((0, 40), (40, 50), (50, 90))]
-    model = flat(GinOptions(), parts[0].feature_rows.shape[1])
+    for who in ([0, 2], [0, 1, 2], [2], [0, 2], [0, 2]):
+        first = [{place: rng.permutation(parts[place].num_graphs)[:7] for place in who} for _ in range(3)]
+        yield [*first, {2: rng.permutation(12)[:5]}]
+
+
+@pytest.mark.parametrize("kept", [256, 1])
+def test_replayed_steps_are_those_taken_anew(monkeypatch, kept):
+    monkeypatch.setattr(group_steps, "_KEPT_STEPS", kept)
+    monkeypatch.setattr(Eager, "made", 0)
+    parts = [generated(*span) for span in ((0, 12), (12, 20), (20, 32))]
+    options = GinOptions(hidden=8, layers=2)
+    model = flat(options, parts[0].feature_rows.shape[1])
     start = torch.stack([model.initialise(3, number) for number in range(3)])
     graphs = GroupGraphs(parts, CPU, rounded=True)
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
-    everything = graphs.resident([None] * 3, range(3))
-    batches, sizes = [], set()
-    for who in ([0, 2], [0, 1, 2], [2], [0, 2], [0, 2], [2], [1]):
-        orders = [rng.permutation(parts[place].num_graphs)[:7] for place in who]
-        batches += [graphs.batch(orders, who), everything]
-        sizes.add(batches[-2].sizes)
+    network = grouped_network(options, model)
+    everything = graphs.resident(dict.fromkeys(range(3)))
+    rounds = [[everything, *graphs.batches(orders), everything] for orders in rounds_of(parts)]
     found = []
     for capture in (None, Eager):
         rows = GroupRows.starting(start.clone())
         owners = [Owner(number, AdamState(1)) for number in range(3)]
-        steps = Steps(gin, graphs, rows, AdamOptions(), None, capture)
-        who = [batch.who for batch in batches]
-        numbers = step_numbers(AdamOptions(), owners, who, Masks(3, 0, 4), CPU)
-        taken = [steps.take(*each) for each in zip(batches, numbers, strict=True)]
-        found.append([*rows.all, *(tensor for pair in taken for tensor in pair)])
+        steps = Steps(network, graphs, rows, owners, AdamOptions(), None, capture)
+        taken = []
+        for batches in rounds:
+            taken += steps.take(batches, Masks(3, 0, 3))
+        found.append([*rows.all, *taken])
     for anew, replayed in zip(*found, strict=True):
         assert torch.equal(anew, replayed)
-    assert len(sizes) < 7  # some are met again
-    assert Eager.made == len(sizes) + 1 if kept > 1 else Eager.made == len(batches)
+    assert Eager.made == (10 if kept > 1 else 19)  # of 23 pieces
+
+
+def test_a_round_is_cut_into_pieces_of_steps_of_one_kind_as_long_as_powers_of_two():
+    graphs = GroupGraphs([generated(0, 40), generated(40, 80)], CPU, rounded=True)
+    orders = [{0: np.arange(8), 1: np.arange(8)}] * 3 + [{0: np.arange(8)}] * 23
+    steps = [HostStep(batch, numbers_layout(len(batch.who), 2, 4)) for batch in graphs.batches(orders)]
+    found = list(pieces(steps))
+    assert [len(piece) for piece in found] == [1, 2, 1, 2, 4, 16]
+    assert [step for piece in found for step in piece] == steps

@@ -1,24 +1,30 @@
 """Clients trained together learn what each would learn alone."""
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from fedmpi.client import groups, training
 from fedmpi.client.client import Client
 from fedmpi.client.federation import groups_of
 from fedmpi.client.group_results import finite, finite_ends
-from fedmpi.client.group_steps import GroupRows
+from fedmpi.client.group_rows import GroupRows
 from fedmpi.client.groups import ClientGroup
 from fedmpi.client.optimizer import AdamState
 from fedmpi.config.suite import read
-from fedmpi.kernels.grouped_gin import GroupedGin
+from fedmpi.kernels.networks import grouped_network
 from fedmpi.models.options import GinOptions, Shape
 from fedmpi.programs.hooks import Hooks
 from fedmpi.programs.position import Position
 from fedmpi.registry.check import check_suite
 from fedmpi.store.identical import differences
 from tests.making import flat, generated
+from tests.on_device import OnDevice
 from tests.started import runs_of, sets
+from tests.tasks.making import make_task
 
 SUITE = """
 name = "grouped"
@@ -75,9 +81,34 @@ def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     assert differences(tmp_path / "whole" / folder.name, folder) == []
 
 
+class Tried:
+    """Stands for a captured action and for its lane where there is no GPU."""
+
+    inside = False
+
+    def __init__(self, action):
+        assert Tried.inside
+        with OnDevice():
+            self._found = action()
+
+    def run(self):
+        assert Tried.inside
+        return self._found
+
+    @staticmethod
+    @contextmanager
+    def lane():
+        Tried.inside = True
+        yield
+        Tried.inside = False
+
+
+@pytest.mark.parametrize("replayed", [False, True])
 @pytest.mark.parametrize("chosen", [{0, 2}, {0, 1, 2}])
 @pytest.mark.parametrize(("algorithm", "batch_size"), [("fedavg", 16), ("fedavg", 128), ("fedprox", 128)])
-def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, algorithm, batch_size, chosen):
+def test_no_step_and_no_evaluation_reads_from_the_device(
+    monkeypatch, suite, algorithm, batch_size, chosen, replayed
+):
     """Tensors on "meta" have no values: whatever would bring one to the host raises."""
     meta, parts = torch.device("meta"), [generated(*span) for span in ((0, 40), (40, 50), (50, 90))]
     shape = Shape(parts[0].feature_rows.shape[1], 2)
@@ -87,8 +118,9 @@ def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, alg
         Client(n, size, 0, size, model, shared, model.parameters.to(meta), AdamState(model.trained, meta))
         for n, size in enumerate((40, 10, 40))
     ]
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
-    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape))
+    gin = grouped_network(GinOptions(), model)
+    task = make_task("classification", np.arange(2))
+    group = ClientGroup(clients, [(part, part) for part in parts], gin, GinOptions().flops(shape), task)
     settings = {"algorithm": algorithm, "batch_size": batch_size, "local_epochs": 2, "kernels": "grouped"}
     (checked,) = check_suite(read(suite, [f"{name}={value}" for name, value in settings.items()]))
     hooks = Hooks(checked.algorithm, 3, Position())
@@ -100,12 +132,52 @@ def test_no_step_and_no_evaluation_reads_from_the_device(monkeypatch, suite, alg
             found.append(group._replays(hooks))
     group._device = meta
     assert found == [True, algorithm != "fedprox"]
-    waiting = [group.train(checked.case, hooks, 0, chosen), group.evaluate(chosen)]
+    monkeypatch.setattr(groups, "Captured", Tried)
+    monkeypatch.setattr(ClientGroup, "_replays", lambda self, algorithm: replayed)
+    waiting = []
+    for start in (lambda: group.train(checked.case, hooks, 0, chosen), lambda: group.evaluate(chosen)):
+        group._lane = Tried.lane()
+        waiting.append(start())
+    assert not Tried.inside
     steps = [2 * -(-size // batch_size) * (n in chosen) for n, size in enumerate((40, 10, 40))]
     assert [client.adam.steps for client in clients] == steps
     for found in waiting:
         with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
             found()
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda x: x.sum().item(),
+        lambda x: x[x > 0],
+        lambda x: x + torch.tensor([1.0]),
+        lambda x: x.to("meta"),
+        lambda x: torch.autograd.grad((x.requires_grad_() * 2).sum(), x)[0].nonzero(),
+    ],
+)
+def test_what_a_capture_could_not_take_is_refused(action):
+    with OnDevice(), pytest.raises(AssertionError, match="in what is captured"):
+        action(torch.ones(3))
+
+
+def test_where_no_group_is_awaited_before_others_begin_the_longest_begins_first():
+    begun = []
+
+    def group(number, length):
+        def train(case, algorithm, round, chosen):
+            begun.append(number)
+            return lambda: {number: length}
+
+        return SimpleNamespace(clients=[], asynchronous=length > 0, length=length, train=train)
+
+    algorithm = SimpleNamespace(where=Position())
+    for lengths, expected in (((5, 9, 9, 7), [1, 2, 3, 0]), ((0, 0, 0, 0), [0, 1, 2, 3])):
+        begun.clear()
+        states = SimpleNamespace(groups=[group(number, length) for number, length in enumerate(lengths)])
+        found = [pending() for pending in training._started(None, algorithm, states, 0, set())]
+        assert begun == expected
+        assert found == [{number: lengths[number]} for number in expected]
 
 
 def test_groups_are_of_one_shape_and_follow_the_ids():
@@ -120,3 +192,24 @@ def test_one_lost_number_in_a_row_is_noticed(value, matrix):
     getattr(rows, matrix)[1, 17] = value
     assert finite(rows).tolist() == [True, False, True]
     assert finite_ends((rows.parameters, rows.mean, rows.square)).tolist() == [True, False, True]
+
+
+LABELS = """
+name = "labels"
+[case]
+dataset = "BACE"
+partition = { name = "iid", clients = 4 }
+model = { hidden = 16 }
+rounds = 2
+batch_size = 64
+optimizer = { eps = 0.01 }
+"""
+
+
+def test_a_run_on_labels_scores_as_csr(fedmpi, tmp_path, real_data):
+    found = []
+    for kernels in (["kernels=csr"], ["kernels=grouped", "group_size=3"]):
+        (run,) = runs_of(fedmpi, tmp_path, LABELS, *kernels).values()
+        found.append(run.results)
+    for name in ("train_loss", "val_loss", "test_loss", "val_roc_auc", "test_roc_auc", "client_test_roc_auc"):
+        assert np.allclose(*(each[name] for each in found), rtol=1e-3, equal_nan=True), name

@@ -11,7 +11,8 @@ from fedmpi.graphs.refinement.levels import levels
 from fedmpi.graphs.refinement.quotient import quotient
 from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
-from fedmpi.models.options import MODELS, FedStarOptions, GinOptions
+from fedmpi.models.counts import GraphCounts
+from fedmpi.models.options import MODELS, FedStarOptions, GinOptions, Shape
 from tests.kernels.conftest import STREAMS, compiled
 from tests.making import clique, flat, packed
 
@@ -37,6 +38,15 @@ def test_a_step_of_gin_and_an_evaluation():
     assert fast.evaluation_flops(levels(TRIANGLE, 1)) == forward
     backward = 2 * 2 * 16 + 2 * (2 * 2 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 16) + 2 * 16 + 2 * 16
     assert fast.step_flops(quotient(TRIANGLE)) == forward + backward
+
+
+def test_grouped_sage_sums_each_node_with_its_neighbours():
+    flops, counts = MODELS["sage"](hidden=16, layers=2).flops(Shape(2, 2)), GraphCounts(1, 3, 6)
+    for training, times in ((False, 1), (True, 2)):
+        grouped, csr = (
+            flops.executed(counts, training=training, kernels=kernels) for kernels in ("grouped", "csr")
+        )
+        assert grouped - csr == times * 2 * 3 * 16
 
 
 @pytest.mark.parametrize(

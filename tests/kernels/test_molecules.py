@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
-from fedmpi.client.compiled_passes import TARGETS, MoleculePasses
+from fedmpi.client.compiled_passes import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.client.targets import TARGETS
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.kernels.molecules.fast import FastMolecules

@@ -51,6 +51,9 @@ def test_a_case_on_a_gpu_gets_kernels_that_take_its_steps(check):
     (sgd,) = check('[case]\ndevice = "cuda"\nalgorithm = "scaffold"\noptimizer = "sgd"')
     (ditto,) = check('[case]\ndevice = "cuda"\nalgorithm = "ditto"')
     assert (adam.case.kernels, sgd.case.kernels, ditto.case.kernels) == ("grouped", "grouped", "csr")
+    for dataset in ("SIDER", "ESOL"):
+        (labels,) = check(LABELS.format(dataset), ["device=cuda"])
+        assert labels.case.kernels == "grouped"
     with pytest.raises(BadInput, match='"grouped" cannot run ditto as it is here: use "compiled", "csr"'):
         check('[case]\nkernels = "grouped"\nalgorithm = "ditto"')
 

@@ -211,6 +211,9 @@ algorithm = "gcfl-plus"; reduction = { dropouts = { probability = 0.1, step = "t
 algorithm = "fedavg"; rounds = 2; reduction = { dropouts = { schedule = [{ round = 3, clients = [0] }] } }
     -> round 3 of the schedule is behind the last, 2
 group_size = 4 -> group_size: is read by kernels = "grouped" only
+model = "mpnn"; kernels = "grouped" -> "grouped" cannot run mpnn as it is here: use "compiled", "csr", "reference"
+model = { name = "gcn", head_layers = 1 }; kernels = "grouped"
+    -> "grouped" cannot run gcn as it is here: use "csr", "reference"
 subnormals = "flushed"; kernels = "csr"; threads = 2 -> subnormals: "flushed" is for one thread of a CPU
 subnormals = "flushed"; kernels = "csr"; device = "cuda" -> subnormals: "flushed" is for one thread of a CPU
 record = "protocol" -> case.record: "protocol" is for secure sums, "exact" hides nothing: use "full"
@@ -274,14 +277,16 @@ dataset = { name = "SIDER", targets = "standardised" }
 dataset = { name = "MUTAG", targets = "standardised" } -> "standardised" is for regression, MUTAG has classes
 dataset = "MUTAG"; partition = { name = "fedgraphnn", split = "scaffold" }
     -> "scaffold" needs molecules read from SMILES, which MUTAG has
-dataset = "SIDER"; model = "gin"; kernels = "grouped"
-    -> case.kernels: "grouped" is for graphs with one class each: use "csr"
+dataset = "SIDER"; model = "fedstar"; kernels = "grouped"
+    -> case.kernels: ... "grouped" cannot run fedstar as it is here: use "compiled", "csr", "reference"
 dataset = "SIDER"; model = "gin"; kernels = "compiled"; algorithm = "flit"
     -> case.kernels: ... "compiled" cannot run flit as it is here: use "csr", "reference"
 """,
     NODES: """
 model = "gcn"; kernels = "compiled"
     -> case.kernels: ... "compiled" cannot run task "node-classification" as it is here: use "csr", "reference"
+model = "gin"; kernels = "grouped"
+    -> case.kernels: ... "grouped" cannot run task "node-classification" as it is here: use "csr", "reference"
 """,
     POPULATION: """
 optimizer = "adam" -> case.optimizer.state: ... use "reset"

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -30,23 +30,33 @@ PARTS = {
     "device": (20.0, "rounds:describe_device"),
     "agreement": (65.0, "agreement:findings"),
     "rounds": (45.0, "rounds:timed"),
-    "profile": (35.0, "rounds:profiled"),
-    "resume": (60.0, "launched:resume"),
-    "ranks": (50.0, "launched:ranks"),
-    "sharing": (50.0, "launched:sharing"),
-    "transport": (35.0, "launched:transport"),
+    "models": (35.0, "rounds:by_model"),
+    "profile": (33.0, "rounds:profiled"),
+    "resume": (52.0, "launched:resume"),
+    "ranks": (44.0, "launched:ranks"),
+    "sharing": (42.0, "launched:sharing"),
+    "transport": (30.0, "launched:transport"),
 }
 """In the order in which they run: seconds after which a part is ended, and what does it."""
-
-SEVERAL_RANKS = ("sharing", "transport")
-PER_SETTING = ("rounds", "profile", *SEVERAL_RANKS)
-"""Parts that run once for each setting, those of `SEVERAL_RANKS` for each of `GROUPS_OF`."""
 
 SETTINGS = ("proteins", "nci1", "molecules", "sider")
 PEER_PROFILED = ("synthetic", "proteins", "sider")
 """Settings whose peer is profiled: in the others the profiler takes minutes for its operators."""
 GROUPS_OF = {"synthetic": 1, "nci1": 8}
 """Settings of runs on several ranks, with the size of a group: four groups and no fewer."""
+
+MODELS_OF = {"synthetic": ("dataset.synthetic.domains=1", "partition=chunks"), "sider": ()}
+"""Settings on which other models than the suite's are timed, with changes: clients of one shape."""
+
+_EVERY = ("synthetic", *SETTINGS)
+PER_SETTING: dict[str, Collection[str]] = {
+    "rounds": _EVERY,
+    "models": MODELS_OF,
+    "profile": _EVERY,
+    "sharing": GROUPS_OF,
+    "transport": GROUPS_OF,
+}
+"""Parts that run once for each setting, with those that they take."""
 
 CHECKS, ROUNDS, RESUME = "gpu/checks", "gpu/rounds", "gpu/resume"
 """Suites: what is held against the CPU, the settings that are timed, and what is killed and resumed."""
@@ -103,7 +113,7 @@ def requests(
         for part in PARTS
         if part in parts
         for setting in (settings if part in PER_SETTING else ("",))
-        if part not in SEVERAL_RANKS or setting in GROUPS_OF
+        if not setting or setting in PER_SETTING[part]
     ]
 
 

@@ -14,10 +14,10 @@ from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
 from fedmpi.benchmarks import cases
-from fedmpi.benchmarks.gpu.kit import PEER_PROFILED, ROUNDS, Request, Skipped
+from fedmpi.benchmarks.gpu.kit import MODELS_OF, PEER_PROFILED, ROUNDS, Request, Skipped
 from fedmpi.benchmarks.machine import synchronise, times
-from fedmpi.benchmarks.peers import Pair, times_in_turn
-from fedmpi.benchmarks.samples import median_with_interval, ratios
+from fedmpi.benchmarks.peers import Engine, Pair, actions_in_turn, times_in_turn
+from fedmpi.benchmarks.samples import Turns, median_with_interval, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.devices import choose, describe
 from fedmpi.comm.start import load_world
@@ -30,6 +30,10 @@ _ALONE = 20
 
 _WARMUP = {"fedmpi": 12, "peer": 2}
 """Rounds before the one that is profiled; in the first ones a GPU captures steps of new sizes."""
+
+_MODELS = ("gcn", "gat", "sage", "fedgraphnn/gcn", "fedgraphnn/gat", "fedgraphnn/sage")
+_MODEL_TURNS = Turns(3, 2)
+"""Few, for so many models; a GPU captures steps in the first ones."""
 
 _LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch")
 _SYNCHRONISATIONS = ("cudaStreamSynchronize", "cudaEventSynchronize")
@@ -55,15 +59,15 @@ def describe_device(request: Request) -> Iterator[Mapping[str, Any]]:
     yield found
 
 
-def checked_case(request: Request) -> Checked:
-    """Return a setting's case on the device, its data prepared.
+def checked_case(request: Request, *more: str) -> Checked:
+    """Return a setting's case on the device, with further settings, its data prepared.
 
     Raises
     ------
     Skipped
         The data are not at hand.
     """
-    checked = cases.choose(ROUNDS, [f"setting={request.setting}", f"device={request.device}"])
+    checked = cases.choose(ROUNDS, [f"setting={request.setting}", f"device={request.device}", *more])
     try:
         request.source.prepare(checked.case.dataset.name)
     except BadInput as error:
@@ -85,6 +89,28 @@ def timed(request: Request) -> Iterator[Mapping[str, Any]]:
         "ratio": median_with_interval(ratios(peer["wall_seconds"], own["wall_seconds"])),
     }
     yield {"setting": request.setting, "alone": _alone(pair)}
+
+
+def by_model(request: Request) -> Iterator[Mapping[str, Any]]:
+    """Yield for each of `_MODELS` the times of rounds by grouped kernels and by "csr", in turn."""
+    world = load_world().World()
+    for model in _MODELS:
+        checked = {
+            kernels: checked_case(
+                request, f"model={model}", f"kernels={kernels}", *MODELS_OF[request.setting]
+            )
+            for kernels in ("csr", "grouped")
+        }
+        engines = {kernels: Engine(case, request.source, world) for kernels, case in checked.items()}
+        actions = {kernels: engine.own_round for kernels, engine in engines.items()}
+        timed = actions_in_turn(actions, engines["csr"].prepared.device, _MODEL_TURNS)
+        seconds = {kernels: figures["wall_seconds"] for kernels, figures in timed.items()}
+        yield {
+            "setting": request.setting,
+            "model": model,
+            "seconds": {kernels: samples.record() for kernels, samples in seconds.items()},
+            "ratio": ratios(seconds["csr"], seconds["grouped"]).median,
+        }
 
 
 def _alone(pair: Pair) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""GIN of several clients at once equals torch-geometric's of each, dropout on, within 1e-5."""
+"""Networks of several clients at once equal torch-geometric's of each, dropout on, within 1e-5."""
 
 from dataclasses import replace
 
@@ -9,18 +9,18 @@ from torch.nn.functional import cross_entropy
 
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet
-from fedmpi.kernels.grouped_gin import GroupedGin, _Linear, losses
 from fedmpi.kernels.grouped_graphs import GroupGraphs
-from fedmpi.models.dropout import DropoutStreams, device_keep_bits
-from fedmpi.models.options import GinOptions
+from fedmpi.kernels.grouped_layers import _Linear
+from fedmpi.kernels.networks import grouped_network
+from fedmpi.models.dropout import DropoutStreams, device_keep_bits, device_kept
+from fedmpi.models.options import MODELS, GinOptions
 from fedmpi.seeds import Purpose, keep_bits, key
 from tests.making import assert_close, flat, generated, receivers, thinned, without_edges
 
 
 def batch_of(parts, who=None, *, rounded=False):
     graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
-    who = range(len(parts)) if who is None else who
-    return graphs.sent(graphs.batch([None] * len(who), who))
+    return graphs.resident(dict.fromkeys(range(len(parts)) if who is None else who)).resident
 
 
 def check(options, parts, rows, batch, streams):
@@ -29,7 +29,8 @@ def check(options, parts, rows, batch, streams):
     leaf = torch.stack([model.initialise(4, row) for row in rows]).requires_grad_()
     masks = np.array([each.keys(options.layers + 1) for each in streams if each])
     keys = torch.from_numpy(masks.view(np.int64)) if any(streams) else None
-    nats = losses(GroupedGin(options, model.slots, model.length).logits(leaf, batch, keys), batch)
+    gin = grouped_network(options, model)
+    nats, _ = gin.judge(gin.logits(leaf, batch, keys), batch)
     (nats * batch.weights).sum().backward()
     for row, part in enumerate(parts):
         model.parameters.copy_(leaf[row].detach())
@@ -50,17 +51,18 @@ def test_equals_each_client_by_torch_geometric(dropout, rounded):
     check(GinOptions(dropout=dropout), parts, range(3), batch, [DropoutStreams(1, n, 3, 0) for n in range(3)])
 
 
+@pytest.mark.parametrize("name", ["gin", "gcn", "gat", "sage", "sgc"])
 @pytest.mark.parametrize("rounded", [False, True])
-def test_some_graphs_of_some_clients_one_way_edges(rounded):
+def test_some_graphs_of_some_clients_one_way_edges(rounded, name):
     parts = [generated(*span, domain=2) for span in ((0, 9), (9, 12), (12, 30))]
     parts = [replace(part, topology=one_way(part.topology)) for part in parts]
-    graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded)
+    graphs = GroupGraphs(parts, torch.device("cpu"), rounded=rounded, by_entry=name == "gat")
     chosen = {0: np.array([7, 2, 2]), 2: np.array([11, 0, 17, 4])}
-    host = graphs.batch([*chosen.values()], [*chosen])
+    host = graphs.resident(chosen)
     taken = [parts[client].take(numbers) for client, numbers in chosen.items()]
     counts = [[part.num_graphs, part.topology.num_nodes, part.topology.num_edges] for part in taken]
     assert host.counts.tolist() == counts
-    check(GinOptions(dropout=0.0), taken, chosen, graphs.sent(host), [None, None])
+    check(MODELS[name](dropout=0.0), taken, chosen, host.resident, [None, None])
 
 
 def one_way(topology):
@@ -83,7 +85,7 @@ def test_a_weight_gradient_in_pieces_is_that_of_the_whole():
 def test_graphs_without_nodes():
     part = GraphSet(without_edges(0, 0), np.zeros((0, 3), np.float32), np.zeros(0, int), np.array([0, 1]))
     model = flat(GinOptions())
-    gin = GroupedGin(GinOptions(), model.slots, model.length)
+    gin = grouped_network(GinOptions(), model)
     row = model.initialise(4, 0)
     logits = gin.logits(row[None], batch_of([part]), None)
     model.parameters.copy_(row)
@@ -97,3 +99,5 @@ def test_masks_are_those_of_the_seeds(drop):
     signed = torch.tensor([name - 2**64 if name >= 2**63 else name for name in names])
     expected = [keep_bits(name, 1003, drop).astype(bool) for name in names]
     assert np.array_equal(device_keep_bits(signed, 1003, drop).numpy(), expected)
+    some = torch.tensor([1002, 0, 7, 64])
+    assert np.array_equal(device_kept(signed[:, None], some, drop).numpy(), np.array(expected)[:, some])
