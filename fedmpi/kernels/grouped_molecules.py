@@ -102,9 +102,8 @@ class _Draws:
     def __init__(self, batch: GroupBatch, streams: Tensor | None) -> None:
         clients, nodes, device = batch.sizes.clients, batch.sizes.nodes, batch.block.device
         if streams is None:
-            streams = torch.stack(
-                [torch.full((clients,), key, device=device) for key in fixed_keys(3).view(np.int64).tolist()], dim=1
-            )
+            keys = fixed_keys(3).view(np.int64).tolist()
+            streams = torch.stack([torch.full((clients,), key, device=device) for key in keys], dim=1)
         self._closed, self._streams = batch.closed, streams
         self.nodes = torch.arange(clients * nodes, device=device).view(clients, nodes)
         own = torch.arange(nodes, device=device).expand(clients, nodes)

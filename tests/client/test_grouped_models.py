@@ -47,7 +47,8 @@ class Clients:
     def together(self, orders, streams):
         """Return the outcomes of all clients by place, and the gradients of those in a step."""
         host = self.graphs.resident(orders)
-        keys = streams and torch.tensor([streams[place].keys(self.network.streams) for place in orders])
+        found = streams and np.array([streams[place].keys(self.network.streams) for place in orders])
+        keys = streams and torch.from_numpy(found.view(np.int64))
         (nats, found), gradient = self.step(self.rows[[*orders]], host.resident, keys)
         arrays = (nats.detach().flatten().double().numpy(), found.flatten(0, 1).numpy())
         return outcomes_of(self.task, 3, [host], *arrays), gradient
