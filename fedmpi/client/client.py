@@ -93,7 +93,7 @@ class Client(ClientState):
         passes.begin_round(self._last_round())
         algorithm.train(trainee)
         passes.end_round()
-        norm = two_norm(self.shared.pack(model.gradient))
+        norm = two_norm(self.shared.part(model.gradient))
         self.row.copy_(model.parameters)
         algorithm.after_training(trainee)
         report, numbers, lost = algorithm.reported(trainee.report)
