@@ -64,7 +64,9 @@ class CompiledPasses(Supervised):
 
     def _part(self, graphs: GraphSet) -> _Evaluated:
         targets = _targets(self._task, graphs.labels)
-        return self._kernels.levels(graphs), targets, topology_counts(graphs.topology)
+        examples = None if graphs.places is None else len(graphs.places)
+        counts = replace(topology_counts(graphs.topology), examples=examples)
+        return self._kernels.levels(graphs), targets, counts
 
     def _judge(self, part: _Evaluated) -> Pass:
         graphs, targets, _ = part
