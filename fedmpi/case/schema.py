@@ -174,7 +174,7 @@ class Case(Options):
         alone = "compiled" if values.get("threads", 1) == 1 else "csr"
         wanted = "grouped" if values.get("device") == "cuda" else alone
         model: ModelOptions = values.get("model", GinOptions())
-        able = model.kernels & (info.context or {}).get("kernels", model.kernels)
+        able = model.defaults & (info.context or {}).get("kernels", model.kernels)
         able &= getattr(values.get("objective"), "kernels", able)
         for_labels = wanted == "grouped" or model.any_task or _classifies(values)
         if wanted not in able or not for_labels:

@@ -63,8 +63,9 @@ class CompiledPasses(Supervised):
 
     def _part(self, graphs: GraphSet) -> _Evaluated:
         levels, targets = self._kernels.levels(graphs), targets_of(self._task, graphs.labels)
-        model_flops = self._flops.forward(topology_counts(graphs.topology)).total
-        return levels, targets, (model_flops, self._kernels.evaluation_flops(levels))
+        examples = None if graphs.places is None else len(graphs.places)
+        counts = replace(topology_counts(graphs.topology), examples=examples)
+        return levels, targets, (self._flops.forward(counts).total, self._kernels.evaluation_flops(levels))
 
     def _judge(self, part: _Evaluated) -> Pass:
         graphs, targets, flops = part

@@ -278,7 +278,11 @@ def _shape(case: Case, raw: RawGraphs, split: ClientSplit) -> Shape:
 def _graph_counts(case: Case, raw: RawGraphs) -> tuple[Int, Int]:
     """Return the rows and the entries of each graph's matrix, int64 [G] each, as the kernels have it."""
     topology = raw.topology
-    if case.kernels == "compiled" and isinstance(case.model, GinOptions | GcnOptions | SgcOptions):
+    if (
+        case.kernels == "compiled"
+        and raw.places is None
+        and isinstance(case.model, GinOptions | GcnOptions | SgcOptions)
+    ):
         return twin_counts(topology)
     sizes = np.diff(topology.graph_ptr)
     return sizes, np.diff(topology.row_ptr[topology.graph_ptr]) + sizes

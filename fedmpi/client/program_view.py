@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.client.compiled_passes import CompiledPasses
+from fedmpi.client.node_passes import NodePasses
 from fedmpi.client.passes import Pass, Work, total_flops
 from fedmpi.client.state import ClientState
 from fedmpi.client.torch_passes import TorchPasses
@@ -54,6 +55,12 @@ class ProgramView:
         if not isinstance(passes, CompiledPasses | TorchPasses):
             raise Breach("used embeddings or labels, which these kernels do not give: set reads_embeddings")
         return passes
+
+    @property
+    def of_nodes(self) -> NodePasses | TorchPasses:
+        """The client's passes, which give nodes; or those that give outputs of any graphs."""
+        passes = self._client.passes
+        return passes if isinstance(passes, NodePasses) else self.by_torch
 
     @property
     def by_torch(self) -> TorchPasses:

@@ -17,6 +17,7 @@ from fedmpi.client.factory import ClientFactory
 from fedmpi.client.federation import Federation, groups_of
 from fedmpi.client.fixed_batches import FixedBatches
 from fedmpi.client.groups import ClientGroup, Group
+from fedmpi.client.node_passes import NodePasses
 from fedmpi.client.passes import Passes, Supervised
 from fedmpi.client.state import StateLayout
 from fedmpi.client.targets import TARGETS, targets_of
@@ -153,7 +154,8 @@ class States:
             kernels = self._compiled(case, shape)
             if isinstance(kernels, FastMolecules):
                 return MoleculePasses(train, held_out, kernels, flops, self._task)
-            return CompiledPasses(train, held_out, kernels, flops, self._task)
+            passes = NodePasses if self._task.of == "node" else CompiledPasses
+            return passes(train, held_out, kernels, flops, self._task)
         return TorchPasses(train, held_out, self._models[shape], case.kernels, flops, self._task)
 
     def _unsupervised(self, case: Case, federation: Federation, number: int) -> Passes:
@@ -181,7 +183,7 @@ class States:
             elif isinstance(options, GinEncoderOptions):
                 self._kernels[shape] = FastEncoder(options, model, self._view_scratch)
             else:
-                self._kernels[shape] = fast_network(options, model, self._scratch, kind)
+                self._kernels[shape] = fast_network(options, model, self._scratch, kind, of=self._task.of)
         return self._kernels[shape]
 
     def add_nodes(self, case: Case, federation: Federation, added: Mapping[int, Generated | None]) -> None:

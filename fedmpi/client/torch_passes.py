@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from fedmpi.algorithms.program import Nodes
-from fedmpi.client.passes import Counted, Embedded, Pass, Supervised, Work, topology_counts
+from fedmpi.client.node_passes import every_node, nodes_of
+from fedmpi.client.passes import Embedded, Pass, Supervised, Work, topology_counts
 from fedmpi.errors import BadInput, RankFailed
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.packed import GraphSet, Int, Topology
@@ -184,18 +185,8 @@ class TorchPasses(Supervised):
         everything = torch.arange(batch.topology.num_nodes, device=batch.x.device)
         found = self.forward(batch.with_examples(everything, torch.zeros_like(everything)), head=True)
         work.append(found)
-        entries = batch.topology.num_edges + batch.topology.num_nodes
-
-        @torch.no_grad()
-        def propagate(rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-            values = torch.from_numpy(np.ascontiguousarray(rows, np.float32)).to(batch.x.device)
-            additions = entries * values.shape[1]
-            work.append(Counted(additions, additions))
-            summed: npt.NDArray[np.float32] = batch.normalised_sum(values).cpu().numpy()
-            return summed
-
         logits = torch.as_tensor(found.rows).cpu().numpy()
-        return Nodes(logits, np.diff(batch.topology.row_ptr), places, self.train.labels, propagate)
+        return nodes_of(self.graphs, logits, lambda rows: batch.normalised_sum(rows.to(batch.x.device)), work)
 
     def mean_state(self, topology: Topology, features: npt.NDArray[np.float32]) -> Embedded:
         """Return the mean over the nodes of another graph of what the head would see of each.
@@ -205,9 +196,7 @@ class TorchPasses(Supervised):
         topology : Topology
         features : float32 [N, width]
         """
-        nodes = np.arange(topology.num_nodes)
-        graphs = GraphSet(topology, features, nodes, np.zeros_like(nodes), places=nodes)
-        found = self._embed(self._part(graphs))
+        found = self._embed(self._part(every_node(topology, features)))
         return replace(found, rows=found.rows.double().mean(dim=0).cpu().numpy())
 
 

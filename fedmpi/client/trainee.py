@@ -98,7 +98,7 @@ class Trainee(ProgramView):
     @property
     def graphs(self) -> GraphSet:
         """See `program.Client`."""
-        return self.by_torch.graphs
+        return self.of_nodes.graphs
 
     @cached_property
     def labels_there(self) -> Tensor:
@@ -325,14 +325,14 @@ class Trainee(ProgramView):
     def nodes(self, at: Tensor | None = None) -> Nodes:
         """See `program.Client`."""
         with self._at(at):
-            return self.by_torch.nodes(self.work)
+            return self.of_nodes.nodes(self.work)
 
     def mean_state(
         self, topology: Topology, features: npt.NDArray[np.float32], at: Tensor | None = None
     ) -> Floats:
         """See `program.Client`."""
         with self._at(at):
-            return self._noted(self.by_torch.mean_state(topology, features))
+            return self._noted(self.of_nodes.mean_state(topology, features))
 
     def _noted(self, found: Embedded) -> Floats:
         self.work.append(found)

@@ -10,6 +10,7 @@ import torch
 
 from fedmpi.case.schema import Case
 from fedmpi.comm import reductions
+from fedmpi.datasets.names import family_of, members
 from fedmpi.graphs import jit, pairs, sparse
 from fedmpi.graphs.csr import Csr
 from fedmpi.kernels import losses, vectors
@@ -43,7 +44,7 @@ def warm_up(case: Case) -> None:
         sparse.warm_up()
         pairs.warm_up()
     if case.kernels == "compiled":
-        compile_passes(case.model)
+        compile_passes(case.model, family_of(members(case.dataset.name)[0]).examples)
         if not case.objective.supervised:
             _compile_losses()
 

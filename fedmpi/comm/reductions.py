@@ -30,7 +30,7 @@ Delta = npt.NDArray[np.float32]
 
 def weighted_exponent(delta: Delta, weight: int) -> int:
     """Return the least E with ``|weight * delta| < 2**E`` for all elements."""
-    largest = float(np.max(np.abs(delta), initial=0.0)) * weight
+    largest = float(max(delta.max(initial=0.0), -delta.min(initial=0.0))) * weight
     return math.frexp(largest)[1] if largest > 0 else ZERO_EXPONENT
 
 

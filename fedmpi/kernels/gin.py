@@ -1,4 +1,4 @@
-"""A normalised GIN layer near the limit of one CPU core: sums over neighbours, an MLP, normalisation.
+"""A GIN layer near the limit of one CPU core: sums over neighbours, an MLP, normalisation.
 
 Passes go over tiles that stay in the cache (`fedmpi.kernels.gin_loops`).
 """
@@ -32,7 +32,10 @@ Those of a batch or graph, five in training, are weighted by the nodes of a row;
 
 @dataclass(frozen=True)
 class Convolution(Layered):
-    """What the backward pass needs of a layer; row q comes from row ``source[q]`` of the convolution."""
+    """What the backward pass needs of a layer; twin class q's activations are ``out[row_of[q]]``.
+
+    Where these are normalised, they come from row ``source[q]`` of the convolution.
+    """
 
     convolved: Convolved
     normalised: list[Any]
@@ -47,7 +50,7 @@ class FastGin(Layer):
     number : int
         Of the layer.
     norms : sequence of str
-        Names of the normalisations, in order; at least one.
+        Names of the normalisations, in order.
     model : FlatModel
     scratch : Scratch
     """
@@ -55,16 +58,18 @@ class FastGin(Layer):
     def __init__(self, number: int, norms: Sequence[str], model: FlatModel, scratch: Scratch) -> None:
         first, second = (LinearMap(model, f"conv.{number}.{name}") for name in ("first", "second"))
         self._width, self._scratch = first.width, scratch
-        self._convolution = FastConvolution(number, first, second, scratch, relu=False)
-        self._norms = Norms(norms, model, number, self._width, scratch)
+        self._convolution = FastConvolution(number, first, second, scratch, relu=not norms)
+        self._norms = Norms(tuple(norms), model, number, self._width, scratch) if norms else None
         evaluation, training = (sum(_NORM_FLOPS[name][place] for name in norms) for place in (0, 1))
         self.norm_flops = evaluation, training
-        self._maps = [self._convolution, self._norms]
+        self._maps = [self._convolution, *([self._norms] if self._norms else [])]
 
     def apply(self, number: int, batch: Quotient, x: Floats) -> Convolution:
-        """Run the layer in training; it has a row per twin class."""
+        """Run the layer in training; where it is normalised it has a row per twin class."""
         source = places_of(number, batch)
         done = self._convolution.apply(matrices_of(number, batch)[0], x)
+        if self._norms is None:
+            return Convolution(done.out, source, done, [], source)
         parts = Parts(batch.counts, batch.graph_ptr.astype(np.int32))
         normalised = self._norms.apply(done.out, source, parts)
         own = np.arange(batch.num_rows, dtype=np.int32)
@@ -73,17 +78,20 @@ class FastGin(Layer):
     def evaluate(self, number: int, graphs: Levels, first: int, x: Floats) -> Floats:
         """See `Layer.evaluate`."""
         x = self._convolution.evaluate(graphs.layers[first], x)
-        ptrs = graphs.graph_ptrs[number] if graphs.graph_ptrs else np.zeros(0, np.int32)
-        self._norms.evaluate(x, Parts(graphs.counts[number], ptrs))
+        if self._norms is not None:
+            ptrs = graphs.graph_ptrs[number] if graphs.graph_ptrs else np.zeros(0, np.int32)
+            self._norms.evaluate(x, Parts(graphs.counts[number], ptrs))
         return x
 
     def back(self, number: int, batch: Quotient, gradient: Floats, x: Floats, done: Convolution) -> Back:
         """Return the transposed matrix and the gradient of the sums. See `Layer.back`."""
-        self._norms.back(gradient, done.normalised)
-        rows = self._scratch("rows gradient", len(done.convolved.inner), self._width)
-        rows[:] = 0
-        add_rows(gradient, done.source, rows)
-        return matrices_of(number, batch)[0].transposed, self._convolution.back(rows, done.convolved)
+        if self._norms is not None:
+            self._norms.back(gradient, done.normalised)
+            rows = self._scratch("rows gradient", len(done.convolved.inner), self._width)
+            rows[:] = 0
+            add_rows(gradient, done.source, rows)
+            gradient = rows
+        return matrices_of(number, batch)[0].transposed, self._convolution.back(gradient, done.convolved)
 
     def flops(self, matrices: Sequence[Csr], bonds: Floats) -> tuple[int, int]:
         """Count two products, and the stored entries."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.layers import FastPropagation, FastSums, Layer, Layered, matrices_of
 from fedmpi.kernels.linear_map import LinearMap
 from fedmpi.kernels.messages import FastMessages
+from fedmpi.kernels.node_head import FastReadout
 from fedmpi.kernels.pooled_network import EmbeddingTerm, FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models import options as models
@@ -55,13 +57,15 @@ class FastGraphNetwork(FastNetwork):
     Parameters
     ----------
     options : GinOptions or MessagePassingOptions
-        With a head of two layers.
+        With a head of one or two layers.
     model : FlatModel
         On the CPU; its parameters are read, its gradient is written.
     scratch : Scratch
     kind : int
         Of the targets: see `fedmpi.kernels.targets`.
     """
+
+    _two_layers: ClassVar[type[FastHead]] = FastHead
 
     def __init__(self, options: OfNetwork, model: FlatModel, scratch: Scratch, kind: int) -> None:
         super().__init__(options.hidden, model, scratch)
@@ -71,7 +75,11 @@ class FastGraphNetwork(FastNetwork):
         count = 1 if isinstance(options, models.SgcOptions) else options.layers
         self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
         self._dropout = FastDropout(options.hidden, options.dropout, scratch)
-        self._head = FastHead(model, count, self._dropout.how, scratch, kind)
+        self._head = (
+            FastReadout(model, scratch, kind)
+            if getattr(options, "head_layers", 2) == 1
+            else self._two_layers(model, count, self._dropout.how, scratch, kind)
+        )
 
     def prepare(self, graphs: GraphSet) -> Quotient:
         """Return graphs as `step` takes them, all or some of them."""
@@ -102,7 +110,7 @@ class FastGraphNetwork(FastNetwork):
         for number in reversed(range(len(passed))):
             x, done, kept = passed[number]
             gradient = self._dropout.back(matrix, upstream, done.out, done.row_of, kept)
-            matrix, upstream = self._layers[number].back(number, batch, gradient, x, done)
+            matrix, upstream = self._layers[number].back(number, batch.at(number), gradient, x, done)
         rows = self._sum(matrix, upstream, "input gradient")
         self._inputs.add_gradients_by_columns(rows, batch.inputs)
         return outcome
@@ -122,12 +130,13 @@ class FastGraphNetwork(FastNetwork):
     def step_flops(self, batch: Quotient) -> int:
         """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
         layers = [
-            sum(layer.flops(matrices_of(number, batch, layer.steps), batch.bonds))
+            sum(layer.flops(matrices_of(number, batch.at(number), layer.steps), batch.at(number).bonds))
             for number, layer in enumerate(self._layers)
         ]
         inputs, head = 2 * 2 * batch.inputs.size * self._width, 3 * self._head.flops(batch.pooling.num_rows)
         norms = sum(layer.norm_flops[1] for layer in self._layers)
-        return inputs + sum(layers) + head + (2 * 2 + norms) * batch.num_rows * self._width
+        pooling = (2 * 2 * batch.pooling.num_entries + norms * batch.num_rows) * self._width
+        return inputs + sum(layers) + head + pooling
 
     def evaluation_flops(self, graphs: Levels) -> int:
         """Return the FLOPs of `evaluate`."""
@@ -147,9 +156,10 @@ class FastGraphNetwork(FastNetwork):
         """Return what each layer computed, and what dropout leaves of the last, [Q, h]."""
         x, passed = self._input_rows(batch.inputs), []
         for number, layer in enumerate(self._layers):
-            done = layer.apply(number, batch, x)
+            rows = batch.at(number)
+            done = layer.apply(number, rows, x)
             into = f"dropped {number}" if layer.keeps_input else "dropped"
-            following, kept = self._dropout.apply(number, streams, done.out, done.row_of, batch, into)
+            following, kept = self._dropout.apply(number, streams, done.out, done.row_of, rows, into)
             passed.append((x, done, kept))
             x = following
         return passed, x

@@ -9,6 +9,7 @@ import numpy as np
 from fedmpi.graphs import products
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.products import TILE, Floats, padded
+from fedmpi.graphs.simd import NARROW
 from fedmpi.kernels.scratch import zeros
 from fedmpi.models.flat import FlatModel
 
@@ -91,11 +92,15 @@ class LinearMap:
 
     def load(self) -> None:
         """Take over the model's parameters; gradients become 0 with the model's."""
+        self._copy()
+        _transpose(self.weight, self.transposed)
+
+    def _copy(self) -> None:
+        """Take over what is no view."""
         if not self._is_view:
             outputs, inputs = self._weight.shape
             self.weight[:outputs, :inputs], self.bias[:outputs] = self._weight, self._bias
             self.weight_gradient[:], self.bias_gradient[:] = 0, 0
-        _transpose(self.weight, self.transposed)
 
     def store(self) -> None:
         """Write the gradients to the model's."""
@@ -135,9 +140,10 @@ def views(model: FlatModel, name: str) -> tuple[Floats, Floats]:
 
 @compiled
 def _transpose(weight: Floats, out: Floats) -> None:
-    for i in range(weight.shape[0]):
+    for first in range(0, len(weight), NARROW):
         for j in range(weight.shape[1]):
-            out[j, i] = weight[i, j]
+            for i in range(NARROW):
+                out[j, first + i] = weight[first + i, j]
 
 
 @compiled

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fedmpi.datasets.raw import ExampleKind
 from fedmpi.errors import BadInput
 from fedmpi.kernels.gin_network import FastGinNetwork
 from fedmpi.kernels.graph_network import FastGraphNetwork
 from fedmpi.kernels.grouped_molecules import GroupedMolecules
 from fedmpi.kernels.grouped_network import GroupedGraphNetwork, GroupedNetwork
+from fedmpi.kernels.node_network import FastNodeNetwork
 from fedmpi.kernels.pooled_network import FastNetwork
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.targets import CLASSES
@@ -22,16 +24,33 @@ from fedmpi.models.options import (
 
 
 def fast_network(
-    options: ModelOptions, model: FlatModel, scratch: Scratch, kind: int = CLASSES
+    options: ModelOptions,
+    model: FlatModel,
+    scratch: Scratch,
+    kind: int = CLASSES,
+    *,
+    of: ExampleKind = "graph",
 ) -> FastNetwork:
-    """Return the compiled kernels of a model that has them, bound to its vectors, for a kind of targets."""
+    """Return the compiled kernels of a model that has them, bound to its vectors.
+
+    Parameters
+    ----------
+    options : ModelOptions
+    model : FlatModel
+    scratch : Scratch
+    kind : int, optional
+        Of the targets: see `fedmpi.kernels.targets`.
+    of : str, optional
+        What examples are: graphs or nodes.
+    """
     match options:
         case FedStarOptions():
             return FastFedStar(options, model, scratch, kind)
-        case GinOptions(norm="none"):
+        case GinOptions(norm="none") if of != "node":
             return FastGinNetwork(options, model, scratch, kind)
         case GinOptions() | MessagePassingOptions():
-            return FastGraphNetwork(options, model, scratch, kind)
+            network = FastNodeNetwork if of == "node" else FastGraphNetwork
+            return network(options, model, scratch, kind)
         case _:
             raise BadInput(f'model "{options.name}" has no compiled kernels, though its `kernels` says so')
 

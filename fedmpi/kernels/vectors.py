@@ -12,13 +12,24 @@ from fedmpi.graphs.products import Floats
 
 _LANES = 16
 
+_UNROLLED = 8
+"""Elements of each lane that are added while its sum stays in a register."""
+
 
 @compiled
 def squared_norm(vector: Floats) -> float:
     """Return the sum of squares in float64, in 16 lanes, then in order; finite only if all elements are."""
     lanes = np.zeros(_LANES)
     whole = len(vector) - len(vector) % _LANES
-    for first in range(0, whole, _LANES):
+    blocks = len(vector) - len(vector) % (_LANES * _UNROLLED)
+    for first in range(0, blocks, _LANES * _UNROLLED):
+        for lane in range(_LANES):
+            subtotal = lanes[lane]
+            for row in range(_UNROLLED):
+                value = np.float64(vector[first + row * _LANES + lane])
+                subtotal += value * value
+            lanes[lane] = subtotal
+    for first in range(blocks, whole, _LANES):
         for lane in range(_LANES):
             value = np.float64(vector[first + lane])
             lanes[lane] += value * value

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from fedmpi.graphs.packed import GraphSet, Topology
+from fedmpi.graphs.packed import GraphSet, Topology, sparse
 from fedmpi.graphs.refinement.colours import ColouredGraphs
 from fedmpi.kernels.encoder import FastEncoder
 from fedmpi.kernels.molecules.fast import FastMolecules, Moments
@@ -20,9 +20,11 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.networks import build
 
 
-def warm_up(options: models.ModelOptions) -> None:
-    """Compile every kernel of a model that has fast ones, or take it from the cache."""
-    if isinstance(options, models.FedGraphNNOptions):
+def warm_up(options: models.ModelOptions, examples: str = "graph") -> None:
+    """Compile every kernel of a model that has fast ones for such examples, or take it from the cache."""
+    if examples == "node":
+        _warm_up_nodes(options.model_copy(update={"hidden": 16, "layers": 2}))
+    elif isinstance(options, models.FedGraphNNOptions):
         _warm_up_molecules(options)
     elif isinstance(options, models.GinEncoderOptions):
         _warm_up_encoder()
@@ -82,3 +84,16 @@ def _warm_up(options: models.ModelOptions) -> None:
     pair = graphs.take(np.array([0, 0]))
     fast.evaluate(fast.levels(pair), pair.labels)
     fast_network(options, model, scratch, LABELS).evaluate(fast.levels(pair), np.zeros((2, 2)))
+
+
+@cache
+def _warm_up_nodes(options: models.ModelOptions) -> None:
+    """Call what trains and evaluates with such options, on a pair of nodes with sparse and dense features."""
+    model = FlatModel(build(options, models.Shape(1, 2)))
+    fast = fast_network(options, model, Scratch(), of="node")
+    pair = Topology(np.array([0, 2]), np.array([0, 1, 2]), np.array([1, 0]))
+    nodes, ones = np.arange(2), np.ones((2, 1), np.float32)
+    for features in (sparse(ones), ones):
+        graphs = GraphSet(pair, features, nodes, np.zeros(2, np.int64), places=nodes)
+        fast.step(fast.prepare(graphs), DropoutStreams(0, 0, 0, 0))
+        fast.evaluate(fast.levels(graphs), graphs.labels)

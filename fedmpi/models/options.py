@@ -61,6 +61,11 @@ class ModelOptions(Options):
         return frozenset({"csr", *(name for name, there in others.items() if there)})
 
     @property
+    def defaults(self) -> frozenset[str]:
+        """Those of `kernels` that may be a case's default."""
+        return self.kernels
+
+    @property
     def norms(self) -> tuple[str, ...]:
         """Names of the normalisation layers after each convolution, in order."""
         return ()
@@ -205,8 +210,14 @@ class MessagePassingOptions(NetworkOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model; compiled and grouped ones have a head of two layers."""
-        return super().kernels | {"compiled", "grouped"} if self.head_layers == 2 else super().kernels
+        """Kernels that can run the model; compiled ones have a head, grouped ones one of two layers."""
+        found = super().kernels | ({"compiled"} if self.head_layers else set())
+        return found | {"grouped"} if self.head_layers == 2 else found
+
+    @property
+    def defaults(self) -> frozenset[str]:
+        """See `ModelOptions`; with a head of one layer compiled kernels are chosen by name."""
+        return self.kernels if self.head_layers == 2 else super().kernels
 
 
 class GcnOptions(MessagePassingOptions):

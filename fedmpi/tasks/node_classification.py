@@ -13,7 +13,7 @@ from fedmpi.errors import BadInput
 from fedmpi.metrics.metric import ACCURACY, MACRO_F1, MICRO_F1, Metric
 from fedmpi.metrics.tasks import f1
 from fedmpi.models.outcome import Outcome
-from fedmpi.tasks.base import HELD_OUT, Bytes, Rows, Settings, Task, field_of, labels_of
+from fedmpi.tasks.base import HELD_OUT, TORCH_KERNELS, Bytes, Rows, Settings, Task, field_of, labels_of
 from fedmpi.tasks.graph_classification import FIELDS, GraphClassification
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class NodeClassification(GraphClassification):
 
     name: ClassVar[str] = "node-classification"
     of: ClassVar[ExampleKind] = "node"
-    kernels: ClassVar[frozenset[str]] = frozenset({"csr", "reference"})
+    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
     metrics: tuple[Metric, ...] = (ACCURACY, *_POOLED)
     fields = (
         *FIELDS,
@@ -101,3 +101,4 @@ class RelationPrediction(NodeClassification):
 
     name: ClassVar[str] = "relation-prediction"
     of: ClassVar[ExampleKind] = "edge"
+    kernels: ClassVar[frozenset[str]] = TORCH_KERNELS

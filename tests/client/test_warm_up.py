@@ -108,6 +108,19 @@ model = ["fedgraphnn/gcn", "fedgraphnn/gat", "mpnn", "gin"]
 """
 
 
+NODES = """
+[case]
+rounds = 2
+share = "all"
+dataset = "synthetic-nodes"
+partition = "louvain"
+kernels = "compiled"
+
+[matrix]
+model = ["gcn", { name = "sage", head_layers = 1 }, "gin"]
+"""
+
+
 MODELS = ("gin", "{ name = 'gin', norm = 'batch+graph' }", "fedstar", "gcn", "gat", "sage", "sgc", "mpnn")
 
 
@@ -119,6 +132,7 @@ MODELS = ("gin", "{ name = 'gin', norm = 'batch+graph' }", "fedstar", "gcn", "ga
         *((UNSUPERVISED, case, ()) for case in "012"),
         *zip([MOLECULES] * 3, "012", [(), ("algorithm=fedprox",), ()], strict=True),
         (MOLECULES, "3", ("kernels=compiled", "batch_size=8")),
+        *((NODES, case, ()) for case in "012"),
     ],
 )
 def test_a_run_compiles_nothing_after_its_warm_up(suite, case, settings, tiny_suite, tmp_path, forked):

@@ -9,6 +9,17 @@ def test_squared_norm():
     assert vectors.squared_norm(values) == pytest.approx(np.sum(values.astype(float) ** 2), rel=1e-14)
 
 
+def test_a_squared_norm_is_summed_in_sixteen_lanes_whatever_its_length():
+    for rows in (1, 7, 8, 9, 50):
+        values, lanes = (
+            np.random.default_rng(rows).standard_normal((rows, 16)).astype(np.float32),
+            np.zeros(16),
+        )
+        for row in values:
+            lanes += row.astype(float) ** 2
+        assert vectors.squared_norm(values.ravel()) == sum(lanes.tolist())
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [0, 17, 18])
 def test_the_norm_of_a_vector_with_one_bad_element_is_not_finite(bad, place):

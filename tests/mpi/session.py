@@ -294,7 +294,7 @@ def check_resume_of_a_servers_state(world, root):
     """What server and clients remember beside parameters is in the checkpoint, for any placement."""
     first, second = (jobs(root / "resumed", resume=True) for _ in range(2))
     world.comm.Barrier()  # planned on every rank before any begins
-    for name in ("labels", "numbers", "gin-labels"):
+    for name in ("labels", "numbers", "gin-labels", "compiled-parts"):
         stop = StopRequest()
         with refused("after round 3 of", Interrupted):
             run(first[name], world, StopsAfter(stop, 2), stop)

@@ -20,7 +20,8 @@ LIMIT_S = 600
 def test_session_of_one_rank_in_this_process(alone, fedmpi):
     assert {load_run(alone / "runs" / case).status for case in covered("mpich", 1)} == {"complete"}
     check_session(alone, alone, "mpich", 1, fedmpi)
-    assert differences(alone / "runs" / "gin-labels", alone / "resumed" / "gin-labels") == []
+    for case in ("gin-labels", "compiled-parts"):
+        assert differences(alone / "runs" / case, alone / "resumed" / case) == []
     with pytest.raises(RuntimeError, match="raised on purpose"):
         raise_on_purpose(World(), alone)
     check_raised(alone)
@@ -44,7 +45,7 @@ def test_session(name, ranks, alone, tmp_path, fedmpi):
     for case in covered(name, ranks):
         assert differences(alone / "runs" / case, tmp_path / "runs" / case) == []
     if name == "mpich":
-        for case in ("resumed/labels", "resumed/numbers", "resumed/gin-labels"):
+        for case in ("resumed/labels", "resumed/numbers", "resumed/gin-labels", "resumed/compiled-parts"):
             assert differences(alone / case, tmp_path / case) == []
     check_session(alone, tmp_path, name, ranks, fedmpi)
     if (name, ranks) == ("mpich", 3):

@@ -70,6 +70,22 @@ def test_compiled_kernels_of_labels_and_numbers_are_chosen_by_name(check, datase
     assert (usual.case.kernels, named.case.kernels) == ("csr", "compiled")
 
 
+NODES = '[case]\ndataset = "synthetic-nodes"\npartition = "louvain"\nmodel = "gcn"\nshare = "all"\n'
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "ditto", "scaffold", "fedgta", "fedpub", "fedtad"])
+def test_compiled_kernels_of_nodes_are_chosen_by_name(check, algorithm):
+    wanted = [f"algorithm={algorithm}", "optimizer=sgd"]
+    (usual,), (named,) = (check(NODES, wanted + more) for more in ([], ["kernels=compiled"]))
+    assert (usual.case.kernels, named.case.kernels) == ("csr", "compiled")
+
+
+def test_compiled_kernels_of_a_head_of_one_layer_are_chosen_by_name(check):
+    text = '[case]\ndataset = "MUTAG"\nmodel = { name = "gcn", head_layers = 1 }\n'
+    (usual,), (named,) = (check(text, more) for more in ([], ["kernels=compiled"]))
+    assert (usual.case.kernels, named.case.kernels) == ("csr", "compiled")
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -213,7 +213,7 @@ algorithm = "fedavg"; rounds = 2; reduction = { dropouts = { schedule = [{ round
 group_size = 4 -> group_size: is read by kernels = "grouped" only
 model = "mpnn"; kernels = "grouped" -> "grouped" cannot run mpnn as it is here: use "compiled", "csr", "reference"
 model = { name = "gcn", head_layers = 1 }; kernels = "grouped"
-    -> "grouped" cannot run gcn as it is here: use "csr", "reference"
+    -> "grouped" cannot run gcn as it is here: use "compiled", "csr", "reference"
 subnormals = "flushed"; kernels = "csr"; threads = 2 -> subnormals: "flushed" is for one thread of a CPU
 subnormals = "flushed"; kernels = "csr"; device = "cuda" -> subnormals: "flushed" is for one thread of a CPU
 record = "protocol" -> case.record: "protocol" is for secure sums, "exact" hides nothing: use "full"
@@ -283,10 +283,14 @@ dataset = "SIDER"; model = "gin"; kernels = "compiled"; algorithm = "flit"
     -> case.kernels: ... "compiled" cannot run flit as it is here: use "csr", "reference"
 """,
     NODES: """
-model = "gcn"; kernels = "compiled"
-    -> case.kernels: ... "compiled" cannot run task "node-classification" as it is here: use "csr", "reference"
 model = "gin"; kernels = "grouped"
-    -> case.kernels: ... "grouped" cannot run task "node-classification" as it is here: use "csr", "reference"
+    -> case.kernels: ... "grouped" cannot run task "node-classification" as it is here: use "compiled", "csr", "reference"
+model = "sage"; kernels = "compiled"; algorithm = "fedsage-plus"
+    -> case.kernels: ... "compiled" cannot run fedsage-plus as it is here: use "csr", "reference"
+model = { name = "torch-geometric", layer = "GCNConv" }; kernels = "compiled"
+    -> case.kernels: ... "compiled" cannot run torch-geometric as it is here: use "csr"
+dataset = "synthetic-triples"; partition = "iid"; model = "gcn"; kernels = "compiled"
+    -> case.kernels: ... "compiled" cannot run task "relation-prediction" as it is here: use "csr", "reference"
 """,
     POPULATION: """
 optimizer = "adam" -> case.optimizer.state: ... use "reset"

@@ -178,6 +178,10 @@ class Quotient:
         """Numbers of graphs, nodes and directed edges."""
         return len(self.labels), int(self.node_ptr[-1]), int(self.num_edges.sum())
 
+    def at(self, layer: int) -> Quotient:
+        """Return what a layer works on: every layer has the same rows."""
+        return self
+
     def rows_of(self, graphs: Int) -> Int:
         """Return the numbers of the given graphs' twin classes, in order."""
         return gather_ranges(self.graph_ptr[graphs], np.diff(self.graph_ptr)[graphs])

@@ -59,6 +59,13 @@ def normalised_quotient(graphs: GraphSet) -> Quotient:
     )
 
 
+def normalised_sums(topology: Topology) -> Csr:
+    """Return the matrix ``D^-1/2 (A + I) D^-1/2``, each node a row."""
+    everybody, roots = np.arange(topology.num_nodes), _roots(topology)
+    counts = neighbourhoods(topology, everybody, everybody, len(everybody))
+    return _scaled(counts, roots, roots[counts.columns])
+
+
 def normalised_levels(graphs: GraphSet, depth: int) -> Levels:
     """Return graphs for `depth` such sums without dropout."""
     topology, roots, kinds = graphs.topology, _roots(graphs.topology), _kinds(graphs)
