@@ -1,6 +1,7 @@
 """Every byte that a rank sends in a round; for session.py."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 
@@ -37,19 +38,23 @@ def messages_of_a_round(world, job, disturbed):
     original = Client.train_locally
 
     def train(self, case, algorithm, round):
-        done = original(self, case, algorithm, round)
-        for slot in self.model.slots:
-            if slot.name.startswith(disturbed):
-                self.row[slot.start : slot.stop] += 1 + self.id
-        return replace(done, wall_s=0.0, cpu_s=0.0, trained=self.shared.pack(self.row))
+        after_training = algorithm.after_training
+
+        def disturb(trainee):
+            after_training(trainee)
+            for slot in self.model.slots:
+                if slot.name.startswith(disturbed):
+                    self.row[slot.start : slot.stop] += 1 + self.id
+
+        with patch.object(algorithm, "after_training", disturb):
+            return replace(original(self, case, algorithm, round), wall_s=0.0, cpu_s=0.0)
 
     def evaluate(*arguments):
         world.collectives._comm = recorder._comm
         return evaluate_as_ever(*arguments)
 
     evaluate_as_ever, rounds._evaluator._score = rounds._evaluator._score, evaluate
-    Client.train_locally = train
     world.collectives._comm = recorder
-    rounds.run(0, stop=StopRequest(), checkpoint=False)
-    Client.train_locally = original
+    with patch.object(Client, "train_locally", train):
+        rounds.run(0, stop=StopRequest(), checkpoint=False)
     return recorder.sent, len(rounds.clients)
