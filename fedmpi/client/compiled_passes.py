@@ -61,6 +61,10 @@ class CompiledPasses(Supervised):
             self._counted = batch, (model_flops, self._kernels.step_flops(batch))
         return Pass(outcome, *self._counted[1])
 
+    def end_round(self) -> None:
+        """See `Passes.end_round`."""
+        self._counted = None, (0, 0)
+
     def _part(self, graphs: GraphSet) -> _Evaluated:
         levels, targets = self._kernels.levels(graphs), targets_of(self._task, graphs.labels)
         examples = None if graphs.places is None else len(graphs.places)

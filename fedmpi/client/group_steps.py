@@ -98,8 +98,8 @@ Capture = Callable[[Callable[[], tuple[Tensor, ...]]], Captured]
 """Makes an action one that can be replayed."""
 
 
-_Replay = tuple[Tensor, Captured]
-"""Captured steps with the memory from which they read their blocks."""
+_Replay = tuple[Tensor, Sequence[tuple[GroupBatch, StepNumbers]], Captured]
+"""The memory from which captured steps read their blocks, what else they read there, and the steps."""
 
 
 @dataclass(eq=False)
@@ -195,7 +195,7 @@ class Steps:
                 self._replays.popitem(last=False)
             self._replays[kind] = self._captured(capture, steps, block)
         self._replays.move_to_end(kind)
-        own_block, captured = self._replays[kind]
+        own_block, _, captured = self._replays[kind]
         own_block.copy_(block, non_blocking=True)
         return captured.run()
 
@@ -207,7 +207,7 @@ class Steps:
         captured = capture(lambda: self._take_all(bound))
         for row, old in zip(self.rows.all, before, strict=True):
             row.copy_(old)
-        return own_block, captured
+        return own_block, bound, captured
 
     def _take_all(self, steps: Sequence[tuple[GroupBatch, StepNumbers]]) -> tuple[Tensor, Tensor]:
         both = zip(*(self._take(*each) for each in steps), strict=True)

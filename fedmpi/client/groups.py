@@ -122,7 +122,7 @@ class ClientGroup(Group):
         task: Task,
     ) -> None:
         super().__init__(clients)
-        self._network, self._flops, self._shared = network, flops, clients[0].shared
+        self._network, self._shared = network, clients[0].shared
         self._task = task
         self._rows = GroupRows.starting(torch.stack([client.row for client in clients]))
         for place, client in enumerate(clients):

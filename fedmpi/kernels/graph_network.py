@@ -1,6 +1,6 @@
 """Networks that are compiled layer by layer: normalised GIN, GCN, GAT, GraphSAGE, SGC and MPNN.
 
-Layers, ReLU, dropout, pooling, a head of two Linears.
+Layers, ReLU, dropout, pooling, a head of one or two Linears.
 The same functions and gradients as `fedmpi.models.gin` and `fedmpi.models.message_passing` with the same
 dropout masks; equal rows are computed once (`fedmpi.graphs.refinement`).
 """
@@ -65,6 +65,7 @@ class FastGraphNetwork(FastNetwork):
         Of the targets: see `fedmpi.kernels.targets`.
     """
 
+    _one_layer: ClassVar[type[FastReadout]] = FastReadout
     _two_layers: ClassVar[type[FastHead]] = FastHead
 
     def __init__(self, options: OfNetwork, model: FlatModel, scratch: Scratch, kind: int) -> None:
@@ -76,7 +77,7 @@ class FastGraphNetwork(FastNetwork):
         self._layers: list[Layer] = [_layer(options, number, model, scratch) for number in range(count)]
         self._dropout = FastDropout(options.hidden, options.dropout, scratch)
         self._head = (
-            FastReadout(model, scratch, kind)
+            self._one_layer(model, scratch, kind)
             if getattr(options, "head_layers", 2) == 1
             else self._two_layers(model, count, self._dropout.how, scratch, kind)
         )

@@ -102,7 +102,7 @@ class GroupGraphs:
         views = sizes.layout.arrays(block)
         names = ("rows", "graph_of", "pooling", "labels", "weights")
         views["labels"].fill(np.nan if self._columns else 0)
-        views["labels"] = views["labels"].reshape(sizes.clients, sizes.graphs, -1)
+        views["labels"] = views["labels"].reshape(sizes.clients, sizes.graphs, self._columns or 1)
         arrays = (self._graph_ptr, self._rows, self._labels, self._known)
         _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
         both = (("closed", self._closed, False), ("closed_back", self._back, self._by_entry))

@@ -1,4 +1,4 @@
-"""Compiled heads that say which class each example is of."""
+"""Compiled heads of one Linear, and heads that say which class each example is of."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
 
 
-class FastNodeHead(FastHead):
-    """A head of two Linears whose outcomes have the predicted classes."""
-
-    def _judge(self, logits: Floats, targets: Targets, gradient: Floats) -> Outcome:
-        predicted = logits[:, : self._outputs].argmax(axis=1).astype(np.int16)
-        return replace(super()._judge(logits, targets, gradient), predicted=predicted)
-
-
-class FastReadout(FastNodeHead):
+class FastReadout(FastHead):
     """A head of one Linear.
 
     Parameters
@@ -60,3 +52,15 @@ class FastReadout(FastNodeHead):
 
     def _hidden(self, pooled: Floats) -> Floats:
         return pooled
+
+
+class FastNodeHead(FastHead):
+    """A head of two Linears whose outcomes have the predicted classes."""
+
+    def _judge(self, logits: Floats, targets: Targets, gradient: Floats) -> Outcome:
+        predicted = logits[:, : self._outputs].argmax(axis=1).astype(np.int16)
+        return replace(super()._judge(logits, targets, gradient), predicted=predicted)
+
+
+class FastNodeReadout(FastNodeHead, FastReadout):
+    """Likewise, of one Linear."""

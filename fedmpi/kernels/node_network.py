@@ -9,7 +9,7 @@ from fedmpi.graphs.refinement.levels import Levels
 from fedmpi.kernels.graph_network import FastGraphNetwork, OfNetwork
 from fedmpi.kernels.head import FastHead
 from fedmpi.kernels.node_batch import NodeBatch, node_batch
-from fedmpi.kernels.node_head import FastNodeHead
+from fedmpi.kernels.node_head import FastNodeHead, FastNodeReadout, FastReadout
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.kernels.sparse_map import SparseMap
 from fedmpi.models.flat import FlatModel
@@ -25,6 +25,7 @@ class FastNodeNetwork(FastGraphNetwork):
         As of `FastGraphNetwork`.
     """
 
+    _one_layer: ClassVar[type[FastReadout]] = FastNodeReadout
     _two_layers: ClassVar[type[FastHead]] = FastNodeHead
 
     def __init__(self, options: OfNetwork, model: FlatModel, scratch: Scratch, kind: int) -> None:

@@ -1,4 +1,4 @@
-"""What compiled networks share: rows of the inputs, vectors pooled per graph, a head of two Linears."""
+"""What compiled networks share: rows of the inputs, vectors pooled per graph, a head."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FastNetwork(ABC):
 
     @abstractmethod
     def prepare(self, graphs: GraphSet) -> Any:
-        """Return graphs as `step` takes them, all or some of them: `Quotient` or `ChannelBatch`."""
+        """Return graphs as `step` takes them, all or some: `Quotient`, `NodeBatch` or `ChannelBatch`."""
 
     @abstractmethod
     def step(

@@ -1,5 +1,7 @@
 """Steps of several clients at once are those of each alone."""
 
+import gc
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,6 +147,34 @@ def test_replayed_steps_are_those_taken_anew(monkeypatch, kept):
     for anew, replayed in zip(*found, strict=True):
         assert torch.equal(anew, replayed)
     assert Eager.made == (10 if kept > 1 else 19)  # of 23 pieces
+
+
+class Forgetful(Eager):
+    """As a CUDA graph: it knows addresses alone."""
+
+    def __init__(self, action):
+        self._found = action()
+
+    def run(self):
+        return self._found
+
+
+def test_what_captured_steps_read_stays_in_memory():
+    read = []
+
+    class Noted(Steps):
+        def _take(self, batch, numbers):
+            read.append(weakref.ref(batch.pooling))
+            return torch.zeros(1, 1), torch.zeros(1, 1)
+
+    graphs, owner = GroupGraphs([generated(0, 3)], CPU, rounded=True), Owner(0, AdamState(1))
+    batches = graphs.batches([{0: np.array([2, 0])}])
+    steps = Noted(
+        None, graphs, GroupRows.starting(torch.zeros(1, 1)), [owner], AdamOptions(), None, Forgetful
+    )
+    steps.take(batches, Masks(3, 0, 1))
+    gc.collect()
+    assert [each() is not None for each in read] == [True]
 
 
 def test_a_round_is_cut_into_pieces_of_steps_of_one_kind_as_long_as_powers_of_two():

@@ -51,6 +51,11 @@ def test_equals_each_client_by_torch_geometric(dropout, rounded):
     check(GinOptions(dropout=dropout), parts, range(3), batch, [DropoutStreams(1, n, 3, 0) for n in range(3)])
 
 
+def test_a_group_may_have_no_graphs():
+    batch = batch_of([generated(0, 3).take(np.zeros(0, np.int64))])
+    assert batch.labels.shape == (1, 0)
+
+
 @pytest.mark.parametrize("name", ["gin", "gcn", "gat", "sage", "sgc"])
 @pytest.mark.parametrize("rounded", [False, True])
 def test_some_graphs_of_some_clients_one_way_edges(rounded, name):
