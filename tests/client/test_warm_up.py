@@ -117,7 +117,7 @@ partition = "louvain"
 kernels = "compiled"
 
 [matrix]
-model = ["gcn", { name = "sage", head_layers = 1 }, "gin"]
+model = ["gcn", { label = "sage", model = { name = "sage", head_layers = 1 } }, "gin"]
 """
 
 
