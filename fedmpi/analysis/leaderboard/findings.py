@@ -32,6 +32,9 @@ _PARTITIONS = {
 _SHOWN = 3
 """So many methods of a group are named."""
 
+_NAMED = 6
+"""So many methods of a sentence are named; the tables have all."""
+
 
 def title(found: Board) -> str:
     """Return what sentences call a track."""
@@ -120,12 +123,12 @@ def ranked(found: Board) -> str:
         return (
             "" if found.open else "Ranks need two federations and three methods, so there are scores alone."
         )
+    if len(found.finished) < FEWEST_DATASETS:
+        return ""  # the table has them; so few decide nothing
     first, count = found.competitors[0], len(found.competitors)
     best = f"{algorithm_name(first)} has the best average rank: {found.average(first):.1f}"
-    return (
-        f"{best} among {count} methods on {len(found.finished)} federations. "
-        f"{len(found.behind)} of them are behind it by more than the critical difference."
-    )
+    behind = f"{len(found.behind)} of them" if found.behind else "none of them"
+    return f"{best} among {count} methods. By Nemenyi's test ranks tell it apart from {behind}."
 
 
 def kinds(boards: Iterable[Board]) -> str:
@@ -164,4 +167,8 @@ def kind(partition: str) -> str:
 
 
 def _names(listed: Sequence[str]) -> str:
-    return joined([algorithm_name(each) for each in listed]) if listed else "none"
+    """Return the names of methods in a sentence, of many the first ones."""
+    rest = len(listed) - _NAMED
+    shown = listed if rest <= 1 else listed[:_NAMED]
+    more = [f"{rest} more"] if rest > 1 else []
+    return joined([*map(algorithm_name, shown), *more]) if listed else "none"
