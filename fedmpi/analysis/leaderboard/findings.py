@@ -67,7 +67,9 @@ def lead(found: Board) -> str:
     best, spent = found.comparisons[first], cost(found, first).to_target[SECONDS]
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
-    interval = "" if math.isnan(best.low) else f" (95 % interval {best.low:+.1f} to {best.high:+.1f})"
+    leads = found.leads(first)
+    spread = f"on single federations {min(leads):+.1f} to {max(leads):+.1f}"
+    interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+.1f} to {best.high:+.1f}; "
     price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+.1f} points"
     sure = {
@@ -77,7 +79,7 @@ def lead(found: Board) -> str:
         if math.isnan(best.better)
         else f" That it is better has probability {best.better:.2f}: open.",
     }
-    return f"{said}{interval}{price}.{sure[best.decision]}"
+    return f"{said} ({interval}{spread}){price}.{sure[best.decision]}"
 
 
 def _chance(probability: float) -> str:
