@@ -15,9 +15,8 @@ from torch import Tensor
 from fedmpi.algorithms.base import round_half_up
 from fedmpi.algorithms.program import Change, Floats, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
-from fedmpi.client.compiled_passes import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend, descent
-from fedmpi.client.passes import Embedded, Pass, Supervised
+from fedmpi.client.passes import Embedded, Pass, Passes, Supervised
 from fedmpi.client.program_batch import Batch
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
@@ -280,23 +279,21 @@ class Trainee(ProgramView):
         into: list[Any] = self.done if own else self.work
         count = self.local_epochs if epochs is None else epochs
         with self._at(vector, keeps_gradient=not own):
-            if isinstance(passes, MoleculePasses) and change is None and still is None and term is None:
-                self._run_whole_epochs(passes, count, into, adam)
+            if passes.descends and change is None and still is None and term is None:
+                self._run_in_one_call(passes, count, into, adam)
                 return
             take = self._taking(self.model, self._client.model.gradient, adam, change, still)
             for batch in self.batches(count):
                 self._pass(batch, into, term)
                 take()
 
-    def _run_whole_epochs(
-        self, passes: MoleculePasses, epochs: int, into: list[Any], adam: AdamState
-    ) -> None:
-        for _ in range(epochs):
-            batches = [passes.batch(numbers) for numbers in self._numbers()]
-            streams = [self._streams() for _ in batches]
-            into.append(passes.epoch(batches, streams, self._case.optimizer, adam))
-            passes.end_epoch()
-            self._algorithm.goes_on()
+    def _run_in_one_call(self, passes: Passes, epochs: int, into: list[Any], adam: AdamState) -> None:
+        batches = [[passes.batch(numbers) for numbers in self._numbers()] for _ in range(epochs)]
+        streams = [self._streams() for each in batches for _ in each]
+        found = passes.descend(batches, streams, self._case.optimizer, adam)
+        into += found
+        self._last = found[-1]
+        self._algorithm.goes_on()
 
     def embeddings(self, at: Tensor | None = None) -> Tensor:
         """See `program.Client`."""

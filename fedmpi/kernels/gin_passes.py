@@ -24,10 +24,10 @@ class Matrices(NamedTuple):
 
     inputs: Floats
     first: Entries
-    first_back: Entries
     closed: Entries
-    closed_back: Entries
     pooling: Entries
+    first_back: Entries
+    closed_back: Entries
     pooling_back: Entries
     first_of: Ints
     member_ptr: Ints
