@@ -187,7 +187,8 @@ class MoleculePasses(Supervised):
         found, start = [], 0
         for epoch in epochs:
             chosen = np.concatenate(epoch)
-            own = GraphResults(*(each[start : start + len(chosen)] for each in results))
+            cut = slice(start, start + len(chosen))
+            own = GraphResults(results.losses[cut], results.outputs[cut], results.pooled[cut])
             found.append(self._pass(self._whole, chosen, own, training=True, steps=len(epoch)))
             start += len(chosen)
         return found

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedmpi.graphs.csr import Csr, Entries
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.refinement.quotient import Quotient, quotient
-from fedmpi.kernels.gin_steps import Graphs, Matrices
+from fedmpi.kernels.gin_passes import Matrices
+from fedmpi.kernels.gin_steps import Graphs
 
 
 @dataclass(frozen=True)
@@ -88,17 +90,16 @@ def matrices(of: Quotient, *, transposed: bool) -> Matrices:
     """Return the matrices of graphs; those that are not transposed stand in the places of those that are."""
     first, closed, pooling = of.first, of.closed, of.pooling
     backs = [each.transposed if transposed else each for each in (first, closed, pooling)]
-    entries: list[Any] = [
-        (_own(each.pointers, np.int32), _own(each.columns, np.int32), _own(each.weights, np.float32))
-        for each in (first, closed, pooling, *backs)
-    ]
-    return Matrices(
+    found: list[Any] = [
         _own(of.inputs, np.float32),
-        *entries,
-        _own(of.first_of, np.int32),
-        _own(of.member_ptr, np.int32),
-        _own(of.members, np.int32),
-    )
+        *(_entries(each) for each in (first, closed, pooling, *backs)),
+        *(_own(each, np.int32) for each in (of.first_of, of.member_ptr, of.members)),
+    ]
+    return Matrices(*found)
+
+
+def _entries(of: Csr) -> Entries:
+    return _own(of.pointers, np.int32), _own(of.columns, np.int32), _own(of.weights, np.float32)
 
 
 def _own(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedmpi.graphs.packed import GraphSet, Int, pointers
+from fedmpi.graphs.packed import GraphSet, pointers
 from fedmpi.graphs.products import TILE, Floats
 from fedmpi.graphs.refinement.levels import Levels, levels
 from fedmpi.graphs.streams import Drop
@@ -50,7 +50,8 @@ from fedmpi.models.flat import FlatModel
 from fedmpi.models.options import GinOptions
 from fedmpi.models.outcome import Outcome
 
-_NO_STEPS = Descent(False, *np.ones(5, np.float32), np.float64(0), *np.zeros((2, 0), np.float32))
+_ONE, _NONE = np.float32(1), np.zeros(0, np.float32)
+_NO_STEPS = Descent(False, _ONE, _ONE, _ONE, _ONE, _ONE, np.float64(0), _NONE, _NONE)
 
 
 class FastGinNetwork(FastNetwork):
@@ -147,7 +148,10 @@ class FastGinNetwork(FastNetwork):
         of, width = batch.counts, self._width
         rows = of[FIRST_ROWS] + (self._depth - 1) * of[ROWS]
         entries = of[FIRST_ENTRIES] + (self._depth - 1) * of[ENTRIES] + of[ROWS]
-        inputs, head = 2 * 2 * of[INPUTS] * self._network.places[0, 3] * width, 3 * self._head.flops(of[GRAPHS])
+        inputs, head = (
+            2 * 2 * of[INPUTS] * self._network.places[0, 3] * width,
+            3 * self._head.flops(of[GRAPHS]),
+        )
         return int(inputs + 3 * 2 * 2 * rows * width**2 + 2 * 2 * entries * width + head)
 
     def evaluation_flops(self, graphs: Levels) -> int:
@@ -164,9 +168,7 @@ class FastGinNetwork(FastNetwork):
     def _layers_to_load(self) -> list[Loaded]:
         return [self]
 
-    def _plan(
-        self, batches: Sequence[GinBatch], streams: Sequence[DropoutStreams]
-    ) -> tuple[Plan, Results]:
+    def _plan(self, batches: Sequence[GinBatch], streams: Sequence[DropoutStreams]) -> tuple[Plan, Results]:
         """Return what the steps take, and where their results go."""
         first = batches[0]
         numbers = [each.numbers for each in batches if each.numbers is not None]

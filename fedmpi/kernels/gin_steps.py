@@ -1,7 +1,7 @@
 """Compiled training steps of a whole GIN without normalisation; see `fedmpi.kernels.gin_network`.
 
-All steps of a round are one call: for each batch it packs the graphs, runs forward, head, loss and back, and takes
-a step of the optimizer. Shapes are those of `fedmpi.kernels.gin_passes`; c are the outputs, padded.
+All steps of a round are one call: for each batch it packs the graphs, runs forward, head, loss and back,
+and takes a step of the optimizer. Shapes are those of `fedmpi.kernels.gin_passes`; c are the outputs, padded.
 """
 
 from __future__ import annotations
@@ -275,7 +275,11 @@ def _taken(graphs: Graphs, chosen: Int) -> Matrices:
     for g in range(len(chosen)):
         pointers[g + 1] = pointers[g] + graph_ptr[chosen[g] + 1] - graph_ptr[chosen[g]]
     count = int(pointers[-1])
-    rows, row_shifts, node_shifts = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    rows, row_shifts, node_shifts = (
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
     node = 0
     for g in range(len(chosen)):
         start = graph_ptr[chosen[g]]
