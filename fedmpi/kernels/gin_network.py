@@ -219,7 +219,7 @@ class FastGinNetwork(FastNetwork):
             scratch(f"{name} in head", graphs, width)
             for name in ("pooled", "hidden", "dropped", "between", "before")
         )
-        kept: Any = scratch("kept in head", graphs, width, np.uint8)
+        kept: Any = scratch("kept in head", graphs, width, np.uint16)
         gradient = scratch("logits gradient", graphs, self._head.maps[1].width)
         self._head_room = HeadRoom(pooled, hidden, kept, dropped, between, before, gradient)
 

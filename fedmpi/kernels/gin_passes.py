@@ -88,7 +88,7 @@ def load(parameters: Floats, starts: np.ndarray, hidden: int, maps: Maps) -> Non
     maps : Maps
     """
     for number in range(len(starts)):
-        weight, bias = starts[number]
+        weight, bias = starts[number, 0], starts[number, 1]
         for i in range(hidden):
             for j in range(hidden):
                 value = parameters[weight + i * hidden + j]
@@ -103,7 +103,7 @@ def load(parameters: Floats, starts: np.ndarray, hidden: int, maps: Maps) -> Non
 def store(maps: Maps, starts: np.ndarray, hidden: int, gradient: Floats) -> None:
     """Write the gradients of all layers to the model's; arguments as for `load`."""
     for number in range(len(starts)):
-        weight, bias = starts[number]
+        weight, bias = starts[number, 0], starts[number, 1]
         for i in range(hidden):
             for j in range(hidden):
                 gradient[weight + i * hidden + j] = maps.weight_gradients[number, i, j]

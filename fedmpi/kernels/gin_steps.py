@@ -109,11 +109,11 @@ class Network(NamedTuple):
 
 
 class HeadRoom(NamedTuple):
-    """What the largest step keeps of the head: float32 [B, h], `gradient` [B, c], `kept` uint8."""
+    """What the largest step keeps of the head: float32 [B, h], `gradient` [B, c], `kept` uint16."""
 
     pooled: Floats
     hidden: Floats
-    kept: npt.NDArray[np.uint8]
+    kept: npt.NDArray[np.uint16]
     dropped: Floats
     between: Floats
     before: Floats
@@ -246,7 +246,7 @@ def _load(network: Network) -> None:
 
 @compiled
 def _load_map(parameters: Floats, place: Int, of: Linear) -> None:
-    weight, bias, outputs, inputs = place
+    weight, bias, outputs, inputs = place[0], place[1], place[2], place[3]
     for i in range(outputs):
         for j in range(inputs):
             value = parameters[weight + i * inputs + j]
@@ -260,7 +260,7 @@ def _load_map(parameters: Floats, place: Int, of: Linear) -> None:
 @compiled
 def _store(of: Linear, place: Int, gradient: Floats) -> None:
     """Write the gradients of a map to the model's."""
-    weight, bias, outputs, inputs = place
+    weight, bias, outputs, inputs = place[0], place[1], place[2], place[3]
     for i in range(outputs):
         for j in range(inputs):
             gradient[weight + i * inputs + j] = of.weight_gradient[i, j]
