@@ -1,4 +1,4 @@
-"""Training steps and evaluation by compiled kernels; all steps of a round may be one call."""
+"""Training steps and evaluation by compiled kernels; an epoch may be one call."""
 
 from __future__ import annotations
 
@@ -68,13 +68,12 @@ class CompiledPasses(Supervised):
 
     def descend(
         self,
-        epochs: Sequence[Sequence[Any]],
+        batches: Sequence[Any],
         streams: Sequence[DropoutStreams],
         optimizer: OptimizerOptions,
         state: AdamState,
     ) -> list[Pass]:
         """See `Passes.descend`."""
-        batches = [batch for epoch in epochs for batch in epoch]
         descent = steps_ahead(optimizer, state, len(batches))
         moments = state.mean.numpy(), state.square.numpy()
         outcomes = self._kernels.descend(batches, streams, descent, *moments)
@@ -174,24 +173,17 @@ class MoleculePasses(Supervised):
 
     def descend(
         self,
-        epochs: Sequence[Sequence[Int]],
+        batches: Sequence[Int],
         streams: Sequence[DropoutStreams],
         optimizer: OptimizerOptions,
         state: AdamState,
     ) -> list[Pass]:
-        """See `Passes.descend`; a pass per epoch."""
-        batches = [batch for epoch in epochs for batch in epoch]
+        """See `Passes.descend`."""
         descent = steps_ahead(optimizer, state, len(batches))
         moments = Moments(state.mean.numpy(), state.square.numpy())
         results = self._kernels.train(self._whole.graphs, batches, streams, descent, moments)
-        found, start = [], 0
-        for epoch in epochs:
-            chosen = np.concatenate(epoch)
-            cut = slice(start, start + len(chosen))
-            own = GraphResults(results.losses[cut], results.outputs[cut], results.pooled[cut])
-            found.append(self._pass(self._whole, chosen, own, training=True, steps=len(epoch)))
-            start += len(chosen)
-        return found
+        chosen = np.concatenate(batches)
+        return [self._pass(self._whole, chosen, results, training=True, steps=len(batches))]
 
     def _judge(self, part: _Part) -> Pass:
         return self._pass(part, np.arange(len(part.nodes)), self._evaluated(part), training=False)

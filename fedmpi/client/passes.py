@@ -81,22 +81,27 @@ class Passes:
 
     def descend(
         self,
-        epochs: Sequence[Sequence[Any]],
+        batches: Sequence[Any],
         streams: Sequence[DropoutStreams],
         optimizer: OptimizerOptions,
         state: AdamState,
     ) -> list[Pass]:
-        """Take an optimizer step for each batch, all in one call; the parameters change in place.
+        """Take an optimizer step for each batch of an epoch, all in one call; the parameters change in place.
 
         Parameters
         ----------
-        epochs : sequence of sequences
-            Batches of each epoch, as of `batch`.
+        batches : sequence
+            Of `batch`; one at least.
         streams : sequence of DropoutStreams
             Dropout of each step.
         optimizer : OptimizerOptions
         state : AdamState
             Moments and step count; moved on by the steps.
+
+        Returns
+        -------
+        list of Pass
+            One of each step, or one of all together.
         """
         raise NotImplementedError
 

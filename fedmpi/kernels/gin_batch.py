@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from fedmpi.graphs.csr import Csr, Entries
 from fedmpi.graphs.packed import GraphSet, Int
 from fedmpi.graphs.refinement.quotient import Quotient, quotient
+from fedmpi.kernels.gin_packing import Graphs
 from fedmpi.kernels.gin_passes import Matrices
-from fedmpi.kernels.gin_steps import Graphs
 
 
-@dataclass(frozen=True)
+@dataclass
 class GinBatch:
     """Graphs for training with dropout, packed only when a step takes them.
 
@@ -28,11 +28,14 @@ class GinBatch:
         Of those of the batch; None: all.
     graphs : Graphs
         All graphs, as compiled steps take them.
+    counts : list of int
+        Sizes, which a step sets: see `gin_steps.COUNTS`.
     """
 
     whole: Quotient
     numbers: Int | None
     graphs: Graphs
+    counts: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, graphs: GraphSet) -> GinBatch:
@@ -53,8 +56,8 @@ class GinBatch:
         )
 
     def take(self, numbers: Int) -> GinBatch:
-        """Return some of the graphs."""
-        return replace(self, numbers=numbers)
+        """Return some of all graphs."""
+        return replace(self, numbers=numbers, counts=[])
 
     @cached_property
     def ready(self) -> Graphs:
@@ -64,24 +67,13 @@ class GinBatch:
     @property
     def most_rows(self) -> int:
         """The most rows that a layer has."""
-        rows = self.whole.num_rows if self.numbers is None else int(self.graphs.sizes[self.numbers].sum())
-        return max(rows, self.whole.first.num_rows)
-
-    @cached_property
-    def counts(self) -> list[int]:
-        """Sizes as a step counts them: see `gin_steps.COUNTS`."""
-        of = self.whole if self.numbers is None else self.whole.take(self.numbers)
-        first, others = of.first, of.closed
-        rows = first.num_rows, first.num_entries, of.num_rows, others.num_entries
-        return [*of.sizes, len(of.inputs), *rows]
-
-    def note(self, counts: Int) -> None:
-        """Take over what a step counted."""
-        self.__dict__["counts"] = counts.tolist()
+        if self.numbers is None:
+            return max(self.whole.num_rows, self.whole.first.num_rows)
+        return int(self.graphs.sizes[self.numbers].sum())
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Numbers of graphs, nodes and directed edges."""
+        """Numbers of graphs, nodes and directed edges; after a step."""
         graphs, nodes, edges, *_ = self.counts
         return graphs, nodes, edges
 

@@ -1,4 +1,4 @@
-"""GIN without normalisation, compiled: a client's training in a round is one call.
+"""GIN without normalisation, compiled: an epoch is one call.
 
 The same function and gradient as `fedmpi.models.gin` with the same dropout masks; equal rows are computed
 once (`fedmpi.graphs.refinement`).
@@ -72,7 +72,7 @@ class FastGinNetwork(FastNetwork):
 
     def __init__(self, options: GinOptions, model: FlatModel, scratch: Scratch, kind: int) -> None:
         super().__init__(options.hidden, model, scratch)
-        self._depth, self._kind, self._classes = options.layers, kind, model.slots[-1].shape[0]
+        self._depth, self._kind = options.layers, kind
         self._inputs = LinearMap(model, "pre", padded_inputs=False)
         how = Drop(*reading(options.dropout), np.float32(1.0 / (1.0 - options.dropout)))
         self._head = FastHead(model, options.layers, how, scratch, kind)
@@ -120,7 +120,7 @@ class FastGinNetwork(FastNetwork):
             size = len(plan.order)
             self._add_term(term, head.pooled[:size], head.before[:size], alone=alone)
             run(BACK, graphs, plan, *rest)
-        batch.note(results.counts[0])
+        batch.counts = results.counts[0].tolist()
         return self._outcomes(batch, plan, results)[0]
 
     def descend(
@@ -135,8 +135,8 @@ class FastGinNetwork(FastNetwork):
         plan, results = self._plan(batches, streams)
         graphs, rooms = batches[0].ready if plan.whole else batches[0].graphs, (self._room, self._head_room)
         run(TRAINING, graphs, plan, self._network, *rooms, descent, mean, square, results)
-        for batch, counts in zip(batches, results.counts, strict=True):
-            batch.note(counts)
+        for batch, counts in zip(batches, results.counts.tolist(), strict=True):
+            batch.counts = counts
         return self._outcomes(batches[0], plan, results)
 
     def levels(self, graphs: GraphSet) -> Levels:
@@ -144,7 +144,7 @@ class FastGinNetwork(FastNetwork):
         return levels(graphs, self._depth)
 
     def step_flops(self, batch: GinBatch) -> int:
-        """Return the FLOPs of `step`: products and sums over stored entries, forward and backward."""
+        """Return the FLOPs of the step that was taken: products and sums over stored entries, both ways."""
         of, width = batch.counts, self._width
         rows = of[FIRST_ROWS] + (self._depth - 1) * of[ROWS]
         entries = of[FIRST_ENTRIES] + (self._depth - 1) * of[ENTRIES] + of[ROWS]
@@ -192,7 +192,7 @@ class FastGinNetwork(FastNetwork):
         if self._kind == CLASSES:
             return [Outcome(results.losses[cut], results.hits[cut]) for cut in cuts]
         known = (~np.isnan(batch.graphs.targets[plan.order])).sum(axis=1)
-        scores = results.logits[:, : self._classes].copy()
+        scores = results.logits[:, : self._head.maps[1].outputs].copy()
         return [Outcome(results.losses[cut], results.hits[cut], known[cut], scores[cut]) for cut in cuts]
 
     def _make_room(self, *needed: int) -> None:

@@ -57,11 +57,11 @@ class Room(NamedTuple):
     ----------
     rows : float32 [K0, h]
         Rows of the inputs, then their gradient.
-    summed, inner, out : float32 [L, R, h]
+    summed, inner, out : float32 [L, R or more, h]
         What `convolve` keeps, and its output.
-    kept : uint16 [L, Q, h]
+    kept : uint16 [L, Q or more, h]
     dropped : float32 [Q, h]
-    gradient, upstream : float32 [R, h]
+    gradient, upstream : float32 [R or more, h]
     """
 
     rows: Floats

@@ -1,6 +1,6 @@
 """Compiled training steps of a whole GIN without normalisation; see `fedmpi.kernels.gin_network`.
 
-All steps of a round are one call: for each batch it packs the graphs, runs forward, head, loss and back,
+All steps of an epoch are one call: for each batch it packs the graphs, runs forward, head, loss and back,
 and takes a step of the optimizer. Shapes are those of `fedmpi.kernels.gin_passes`; c are the outputs, padded.
 """
 
@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.csr import taken_members, taken_rows, transposed_entries, used_columns
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.packed import Int
 from fedmpi.graphs.products import Floats
 from fedmpi.graphs.streams import Drop, Words
 from fedmpi.kernels import gin_passes, head_loops
+from fedmpi.kernels.gin_packing import Graphs, packed
 from fedmpi.kernels.gin_passes import Maps, Matrices, Room
 from fedmpi.kernels.linear_map import Linear
 from fedmpi.kernels.targets import CLASSES, judge_rows
@@ -30,30 +30,6 @@ COUNTS = 8
 GRAPHS, NODES, EDGES, INPUTS, FIRST_ROWS, FIRST_ENTRIES, ROWS, ENTRIES = range(COUNTS)
 """What `run` counts of each step: graphs, nodes, directed edges, feature rows, and the rows and entries of
 the first layer's matrix and of the others'."""
-
-
-class Graphs(NamedTuple):
-    """G graphs of which steps take batches.
-
-    Attributes
-    ----------
-    matrices : Matrices
-        Of all graphs; a step of some of them reads no transposed ones.
-    sizes : int64 [G]
-        Twin classes of each graph.
-    graph_ptr, node_ptr : int64 [G + 1]
-        Where those begin, and the nodes.
-    num_edges : int64 [G]
-    targets : float64 [G, T]
-        As their kind has them: see `fedmpi.kernels.targets`.
-    """
-
-    matrices: Matrices
-    sizes: Int
-    graph_ptr: Int
-    node_ptr: Int
-    num_edges: Int
-    targets: npt.NDArray[np.float64]
 
 
 class Plan(NamedTuple):
@@ -171,7 +147,7 @@ def run(
     for step in range(len(plan.starts) - 1):
         first, last = plan.starts[step], plan.starts[step + 1]
         chosen, keys = plan.order[first:last], plan.streams[step]
-        batch = graphs.matrices if plan.whole else _taken(graphs, chosen)
+        batch = graphs.matrices if plan.whole else packed(graphs, chosen)
         fitting = _fitting(room, batch)
         pooled, before = head.pooled[: last - first], head.before[: last - first]
         if phase != BACK:
@@ -265,64 +241,6 @@ def _store(of: Linear, place: Int, gradient: Floats) -> None:
         for j in range(inputs):
             gradient[weight + i * inputs + j] = of.weight_gradient[i, j]
         gradient[bias + i] = of.bias_gradient[i]
-
-
-@compiled
-def _taken(graphs: Graphs, chosen: Int) -> Matrices:
-    """Return some of the graphs, packed as `Quotient.take` does it, with the transposed matrices."""
-    of, graph_ptr, node_ptr = graphs.matrices, graphs.graph_ptr, graphs.node_ptr
-    pointers = np.zeros(len(chosen) + 1, np.int32)
-    for g in range(len(chosen)):
-        pointers[g + 1] = pointers[g] + graph_ptr[chosen[g] + 1] - graph_ptr[chosen[g]]
-    count = int(pointers[-1])
-    rows, row_shifts, node_shifts = (
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
-    node = 0
-    for g in range(len(chosen)):
-        start = graph_ptr[chosen[g]]
-        for row in range(pointers[g], pointers[g + 1]):
-            rows[row] = start + row - pointers[g]
-            row_shifts[row] = pointers[g] - start
-            node_shifts[row] = node - node_ptr[chosen[g]]
-        node += node_ptr[chosen[g] + 1] - node_ptr[chosen[g]]
-    member_ptr, members = taken_members(of.member_ptr, of.members, rows, node_shifts)
-    closed = taken_rows(of.closed[0], of.closed[1], of.closed[2], rows, row_shifts)
-    first, first_of, inputs = of.first, np.empty(count, np.int32), of.inputs
-    for row in range(count):
-        first_of[row] = of.first_of[rows[row]]
-    if 2 * (len(first[0]) - 1) > count:
-        first = taken_rows(first[0], first[1], first[2], first_of.astype(np.int64), np.zeros(count, np.int64))
-        first_of = np.arange(count).astype(np.int32)
-        if 2 * len(inputs) > len(first[1]):
-            place, used = used_columns(first[1], len(inputs))
-            columns = np.empty(len(first[1]), np.int32)
-            for e in range(len(columns)):
-                columns[e] = place[first[1][e]]
-            first, inputs = (first[0], columns, first[2]), _rows(inputs, used)
-    pooling = pointers, np.arange(count).astype(np.int32), np.ones(count, np.float32)
-    return Matrices(
-        inputs,
-        first,
-        closed,
-        pooling,
-        transposed_entries(first[0], first[1], first[2], len(inputs)),
-        transposed_entries(closed[0], closed[1], closed[2], count),
-        transposed_entries(pooling[0], pooling[1], pooling[2], count),
-        first_of,
-        member_ptr,
-        members,
-    )
-
-
-@compiled
-def _rows(of: Floats, numbers: Int) -> Floats:
-    found = np.empty((len(numbers), of.shape[1]), np.float32)
-    for row in range(len(numbers)):
-        found[row] = of[numbers[row]]
-    return found
 
 
 @compiled

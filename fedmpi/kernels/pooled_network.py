@@ -49,7 +49,7 @@ class FastNetwork(ABC):
 
     @abstractmethod
     def prepare(self, graphs: GraphSet) -> Any:
-        """Return graphs as `step` takes them, all or some: `Quotient`, `GinBatch`, ...."""
+        """Return graphs as `step` takes them, all or some: `Quotient`, `GinBatch`, `NodeBatch`, ..."""
 
     @abstractmethod
     def step(
@@ -80,6 +80,11 @@ class FastNetwork(ABC):
             The steps' numbers.
         mean, square : float32 [trained]
             Moments of the optimizer.
+
+        Returns
+        -------
+        list of Outcome
+            Of each step.
         """
         raise NotImplementedError
 
