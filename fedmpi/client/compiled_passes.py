@@ -1,4 +1,4 @@
-"""Training steps and evaluation by compiled kernels; of molecules, a local epoch is one call."""
+"""Training steps and evaluation by compiled kernels; an epoch may be one call."""
 
 from __future__ import annotations
 
@@ -60,6 +60,30 @@ class CompiledPasses(Supervised):
             model_flops = self._flops.training(GraphCounts(*batch.sizes)).total
             self._counted = batch, (model_flops, self._kernels.step_flops(batch))
         return Pass(outcome, *self._counted[1])
+
+    @property
+    def descends(self) -> bool:
+        """See `Passes.descends`."""
+        return self._kernels.descends
+
+    def descend(
+        self,
+        batches: Sequence[Any],
+        streams: Sequence[DropoutStreams],
+        optimizer: OptimizerOptions,
+        state: AdamState,
+    ) -> list[Pass]:
+        """See `Passes.descend`."""
+        descent = steps_ahead(optimizer, state, len(batches))
+        moments = state.mean.numpy(), state.square.numpy()
+        outcomes = self._kernels.descend(batches, streams, descent, *moments)
+        flops = [
+            (self._flops.training(GraphCounts(*batch.sizes)).total, self._kernels.step_flops(batch))
+            for batch in batches
+        ]
+        return [
+            Pass(predicted(self._task, outcome), *both) for outcome, both in zip(outcomes, flops, strict=True)
+        ]
 
     def end_round(self) -> None:
         """See `Passes.end_round`."""
@@ -142,30 +166,24 @@ class MoleculePasses(Supervised):
         results = self._kernels.step(self._whole.graphs, batch, streams)
         return self._pass(self._whole, batch, results, training=True)
 
-    def epoch(
+    @property
+    def descends(self) -> bool:
+        """See `Passes.descends`."""
+        return True
+
+    def descend(
         self,
         batches: Sequence[Int],
         streams: Sequence[DropoutStreams],
         optimizer: OptimizerOptions,
         state: AdamState,
-    ) -> Pass:
-        """Take an optimizer step for each batch of one local epoch; the parameters change in place.
-
-        Parameters
-        ----------
-        batches : sequence of int64 [*]
-            Numbers of each batch's training graphs.
-        streams : sequence of DropoutStreams
-            Dropout of each step.
-        optimizer : OptimizerOptions
-        state : AdamState
-            Moments and step count; moved on by the steps.
-        """
+    ) -> list[Pass]:
+        """See `Passes.descend`."""
         descent = steps_ahead(optimizer, state, len(batches))
         moments = Moments(state.mean.numpy(), state.square.numpy())
         results = self._kernels.train(self._whole.graphs, batches, streams, descent, moments)
         chosen = np.concatenate(batches)
-        return self._pass(self._whole, chosen, results, training=True, steps=len(batches))
+        return [self._pass(self._whole, chosen, results, training=True, steps=len(batches))]
 
     def _judge(self, part: _Part) -> Pass:
         return self._pass(part, np.arange(len(part.nodes)), self._evaluated(part), training=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from fedmpi.case.optimizers import OptimizerOptions
+from fedmpi.client.optimizer import AdamState
 from fedmpi.graphs.packed import GraphSet, Int, Topology
 from fedmpi.models.counts import GraphCounts
 from fedmpi.models.dropout import DropoutStreams
@@ -70,6 +72,37 @@ class Passes:
 
     def step(self, batch: Any, streams: DropoutStreams) -> Pass:
         """Run forward and backward."""
+        raise NotImplementedError
+
+    @property
+    def descends(self) -> bool:
+        """Whether `descend` is there. Its passes have nothing to do at the end of an epoch."""
+        return False
+
+    def descend(
+        self,
+        batches: Sequence[Any],
+        streams: Sequence[DropoutStreams],
+        optimizer: OptimizerOptions,
+        state: AdamState,
+    ) -> list[Pass]:
+        """Take an optimizer step for each batch of an epoch, all in one call; the parameters change in place.
+
+        Parameters
+        ----------
+        batches : sequence
+            Of `batch`; one at least.
+        streams : sequence of DropoutStreams
+            Dropout of each step.
+        optimizer : OptimizerOptions
+        state : AdamState
+            Moments and step count; moved on by the steps.
+
+        Returns
+        -------
+        list of Pass
+            One of each step, or one of all together.
+        """
         raise NotImplementedError
 
     def evaluate(self) -> Pass:

@@ -15,9 +15,8 @@ from torch import Tensor
 from fedmpi.algorithms.base import round_half_up
 from fedmpi.algorithms.program import Change, Floats, Frozen, Nodes, Term
 from fedmpi.case.schema import Case
-from fedmpi.client.compiled_passes import MoleculePasses
 from fedmpi.client.optimizer import AdamState, descend, descent
-from fedmpi.client.passes import Embedded, Pass, Supervised
+from fedmpi.client.passes import Embedded, Pass, Passes, Supervised
 from fedmpi.client.program_batch import Batch
 from fedmpi.client.program_view import ProgramView
 from fedmpi.client.state import ClientState
@@ -280,22 +279,22 @@ class Trainee(ProgramView):
         into: list[Any] = self.done if own else self.work
         count = self.local_epochs if epochs is None else epochs
         with self._at(vector, keeps_gradient=not own):
-            if isinstance(passes, MoleculePasses) and change is None and still is None and term is None:
-                self._run_whole_epochs(passes, count, into, adam)
+            self._trained_part(self.model, self._client.model.gradient, adam)
+            if passes.descends and change is None and still is None and term is None:
+                self._run_epoch_by_epoch(passes, count, into, adam)
                 return
             take = self._taking(self.model, self._client.model.gradient, adam, change, still)
             for batch in self.batches(count):
                 self._pass(batch, into, term)
                 take()
 
-    def _run_whole_epochs(
-        self, passes: MoleculePasses, epochs: int, into: list[Any], adam: AdamState
-    ) -> None:
+    def _run_epoch_by_epoch(self, passes: Passes, epochs: int, into: list[Any], adam: AdamState) -> None:
+        """Train with one call for each epoch."""
         for _ in range(epochs):
             batches = [passes.batch(numbers) for numbers in self._numbers()]
             streams = [self._streams() for _ in batches]
-            into.append(passes.epoch(batches, streams, self._case.optimizer, adam))
-            passes.end_epoch()
+            into += passes.descend(batches, streams, self._case.optimizer, adam)
+            self._last = into[-1]
             self._algorithm.goes_on()
 
     def embeddings(self, at: Tensor | None = None) -> Tensor:
@@ -379,6 +378,13 @@ class Trainee(ProgramView):
         self, vector: Tensor, gradient: Tensor, adam: AdamState, change: Change | None, frozen: Tensor | None
     ) -> Callable[[], None]:
         """Return what takes an optimizer step whenever it is called; the gradient stays as it is."""
+        own = self._trained_part(vector, gradient, adam)
+        if change is not None or frozen is not None:
+            return partial(self._take_changed, vector, gradient, adam, change, frozen)
+        return descent(self._case.optimizer, adam, *own)
+
+    def _trained_part(self, vector: Tensor, gradient: Tensor, adam: AdamState) -> tuple[Tensor, Tensor]:
+        """Return what moments go with; raise Breach where one of both is shorter."""
         trained = len(adam.mean)
         own = vector[:trained], gradient[:trained]
         if any(part.shape != adam.mean.shape for part in own):
@@ -386,9 +392,7 @@ class Trainee(ProgramView):
                 f"took a step of a vector [{len(vector)}] by a gradient [{len(gradient)}], with moments "
                 f"[{trained}]"
             )
-        if change is not None or frozen is not None:
-            return partial(self._take_changed, vector, gradient, adam, change, frozen)
-        return descent(self._case.optimizer, adam, *own)
+        return own
 
     def _take_changed(
         self, vector: Tensor, gradient: Tensor, adam: AdamState, change: Change | None, frozen: Tensor | None

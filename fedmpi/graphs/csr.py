@@ -52,7 +52,7 @@ class Csr:
     @cached_property
     def transposed(self) -> Csr:
         """The transpose; entries of a row in ascending order of column."""
-        return Csr(*_transpose(self.pointers, self.columns, self.weights, self.width), self.num_rows)
+        return Csr(*transposed_entries(self.pointers, self.columns, self.weights, self.width), self.num_rows)
 
     def take(self, rows: Int) -> Csr:
         """Return the given rows, in order."""
@@ -60,12 +60,12 @@ class Csr:
 
     def compacted(self) -> tuple[Csr, Int, Short]:
         """Return the matrix without its empty columns, those that stay, and each column's new number."""
-        place, used = _used(self.columns, self.width)
+        place, used = used_columns(self.columns, self.width)
         return Csr(self.pointers, place[self.columns], self.weights, len(used)), used, place
 
     def take_blocks(self, rows: Int, shifts: Int, width: int) -> Csr:
         """Return the given rows, in order, the columns of each moved by its shift."""
-        return Csr(*_take(self.pointers, self.columns, self.weights, rows, shifts), width)
+        return Csr(*taken_rows(self.pointers, self.columns, self.weights, rows, shifts), width)
 
 
 def counted(rows: Int, columns: Int, num_rows: int, width: int) -> Csr:
@@ -86,7 +86,7 @@ def counted(rows: Int, columns: Int, num_rows: int, width: int) -> Csr:
 
 
 @compiled
-def _used(columns: Short, width: int) -> tuple[Short, Int]:
+def used_columns(columns: Short, width: int) -> tuple[Short, Int]:
     """Return the new number of each column, of any that does not occur 0, and those that occur, ascending."""
     place, count = np.zeros(width, np.int32), 0
     for column in columns:
@@ -101,9 +101,23 @@ def _used(columns: Short, width: int) -> tuple[Short, Int]:
 
 
 @compiled
-def _take(
+def taken_members(member_ptr: Short, members: Short, rows: Int, shifts: Int) -> tuple[Short, Short]:
+    """Return the members of the given classes, in order, those of each moved by its shift."""
+    starts = np.zeros(len(rows) + 1, np.int32)
+    for i in range(len(rows)):
+        starts[i + 1] = starts[i] + member_ptr[rows[i] + 1] - member_ptr[rows[i]]
+    taken = np.empty(starts[-1], np.int32)
+    for i in range(len(rows)):
+        for e in range(starts[i + 1] - starts[i]):
+            taken[starts[i] + e] = members[member_ptr[rows[i]] + e] + shifts[i]
+    return starts, taken
+
+
+@compiled
+def taken_rows(
     row_pointers: Short, columns: Short, weights: Float, rows: Int, shifts: Int
 ) -> tuple[Short, Short, Float]:
+    """Return the given rows of a matrix, in order, the columns of each moved by its shift."""
     starts = np.zeros(len(rows) + 1, np.int32)
     for i in range(len(rows)):
         starts[i + 1] = starts[i] + row_pointers[rows[i] + 1] - row_pointers[rows[i]]
@@ -117,7 +131,10 @@ def _take(
 
 
 @compiled
-def _transpose(row_pointers: Short, columns: Short, weights: Float, width: int) -> tuple[Short, Short, Float]:
+def transposed_entries(
+    row_pointers: Short, columns: Short, weights: Float, width: int
+) -> tuple[Short, Short, Float]:
+    """Return the transpose of a matrix of so many columns; entries of a row in ascending order of column."""
     starts = np.zeros(width + 1, np.int32)
     for column in columns:
         starts[column + 1] += 1

@@ -30,7 +30,8 @@ _FAST = {"contract", "nsz"}
 
 _CALLED = (
     "graphs/*.py",
-    *(f"kernels/{name}.py" for name in ("dropout_loops", "gin_loops", "linear_map", "targets", "vectors")),
+    *(f"kernels/{name}.py" for name in ("dropout_loops", "gin_loops", "gin_packing", "gin_passes")),
+    *(f"kernels/{name}.py" for name in ("head_loops", "linear_map", "targets", "vectors")),
     "kernels/molecules/*.py",
 )
 """Modules whose kernels those of other files may call."""

@@ -24,10 +24,10 @@ class Matrices(NamedTuple):
 
     inputs: Floats
     first: Entries
-    first_back: Entries
     closed: Entries
-    closed_back: Entries
     pooling: Entries
+    first_back: Entries
+    closed_back: Entries
     pooling_back: Entries
     first_of: Ints
     member_ptr: Ints
@@ -57,11 +57,11 @@ class Room(NamedTuple):
     ----------
     rows : float32 [K0, h]
         Rows of the inputs, then their gradient.
-    summed, inner, out : float32 [L, R, h]
+    summed, inner, out : float32 [L, R or more, h]
         What `convolve` keeps, and its output.
-    kept : uint16 [L, Q, h]
+    kept : uint16 [L, Q or more, h]
     dropped : float32 [Q, h]
-    gradient, upstream : float32 [R, h]
+    gradient, upstream : float32 [R or more, h]
     """
 
     rows: Floats
@@ -88,7 +88,7 @@ def load(parameters: Floats, starts: np.ndarray, hidden: int, maps: Maps) -> Non
     maps : Maps
     """
     for number in range(len(starts)):
-        weight, bias = starts[number]
+        weight, bias = starts[number, 0], starts[number, 1]
         for i in range(hidden):
             for j in range(hidden):
                 value = parameters[weight + i * hidden + j]
@@ -103,7 +103,7 @@ def load(parameters: Floats, starts: np.ndarray, hidden: int, maps: Maps) -> Non
 def store(maps: Maps, starts: np.ndarray, hidden: int, gradient: Floats) -> None:
     """Write the gradients of all layers to the model's; arguments as for `load`."""
     for number in range(len(starts)):
-        weight, bias = starts[number]
+        weight, bias = starts[number, 0], starts[number, 1]
         for i in range(hidden):
             for j in range(hidden):
                 gradient[weight + i * hidden + j] = maps.weight_gradients[number, i, j]

@@ -42,6 +42,11 @@ class FastHead:
         self._layer, self._outputs, self._width = layer, self._readout.outputs, self._post.width
         self._how, self._scratch, self._kind = how, scratch, kind
 
+    @property
+    def maps(self) -> tuple[LinearMap, LinearMap]:
+        """Both linear maps."""
+        return self._post, self._readout
+
     def load(self) -> None:
         """Take over the model's parameters."""
         self._post.load()

@@ -42,7 +42,7 @@ def forward(
         Of a hidden row, without padding.
     hidden, dropped : float32 [B, h]
         Set to the hidden rows before and after dropout.
-    kept : uint8 [B, h]
+    kept : uint8 or uint16 [B, h]
     logits : float32 [B, c]
     """
     own = np.arange(len(pooled) + 1).astype(np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from fedmpi.kernels.convolution import multiply
 from fedmpi.kernels.head import FastHead, Targets
 from fedmpi.kernels.linear_map import LinearMap, Loaded
 from fedmpi.kernels.scratch import Scratch
+from fedmpi.kernels.vectors import Descent
 from fedmpi.models.dropout import DropoutStreams
 from fedmpi.models.flat import FlatModel
 from fedmpi.models.outcome import Outcome
@@ -36,6 +37,9 @@ class FastNetwork(ABC):
     scratch : Scratch
     """
 
+    descends: ClassVar[bool] = False
+    """Whether `descend` is there: steps of the optimizer, all in one call."""
+
     _inputs: LinearMap
     _head: FastHead
 
@@ -45,7 +49,7 @@ class FastNetwork(ABC):
 
     @abstractmethod
     def prepare(self, graphs: GraphSet) -> Any:
-        """Return graphs as `step` takes them, all or some: `Quotient`, `NodeBatch` or `ChannelBatch`."""
+        """Return graphs as `step` takes them, all or some: `Quotient`, `GinBatch`, `NodeBatch`, ..."""
 
     @abstractmethod
     def step(
@@ -55,6 +59,34 @@ class FastNetwork(ABC):
 
         `alone`, it is the term's, and the outcome is of the loss.
         """
+
+    def descend(
+        self,
+        batches: Sequence[Any],
+        streams: Sequence[DropoutStreams],
+        descent: Descent,
+        mean: Floats,
+        square: Floats,
+    ) -> list[Outcome]:
+        """Take a step of the optimizer for each batch; parameters, gradient and moments change in place.
+
+        Parameters
+        ----------
+        batches : sequence
+            Some of the same graphs each, or all of them each; one at least.
+        streams : sequence of DropoutStreams
+            Of each step.
+        descent : Descent
+            The steps' numbers.
+        mean, square : float32 [trained]
+            Moments of the optimizer.
+
+        Returns
+        -------
+        list of Outcome
+            Of each step.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def step_flops(self, batch: Any) -> int:

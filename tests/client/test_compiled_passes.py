@@ -1,13 +1,14 @@
-"""Compiled passes on binary labels with gaps and on numbers equal torch's, dropout on."""
+"""Compiled passes on binary labels with gaps and on numbers equal torch's, dropout on; a call is its steps."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from fedmpi.case.optimizers import AdamOptions
+from fedmpi.case.optimizers import AdamOptions, AdamWOptions, SgdOptions
 from fedmpi.client.compiled_passes import CompiledPasses
-from fedmpi.client.optimizer import AdamState, descend
+from fedmpi.client.optimizer import AdamState, descend, descent
 from fedmpi.client.targets import TARGETS
 from fedmpi.client.torch_passes import TorchPasses
 from fedmpi.graphs.encodings import structure_encoding
@@ -94,6 +95,55 @@ def test_losses_of_many_steps_follow_torchs(task):
         curves.append([*losses, passes.evaluate().outcome.mean_loss])
     assert curves[1][0] != pytest.approx(curves[1][-2], rel=0.05)
     assert curves[0] == pytest.approx(curves[1], rel=1e-3)
+
+
+OPTIMIZERS = [
+    AdamOptions(lr=1e-2, weight_decay=1e-3),
+    AdamWOptions(lr=1e-2, clip=0.1),
+    SgdOptions(lr=1e-4, weight_decay=1e-3),
+    SgdOptions(lr=1e-3, momentum=0.9, clip=0.1),
+]
+
+
+def changed(passes, model, state):
+    return [
+        *(each.clone() for each in (model.parameters, model.gradient, state.mean, state.square)),
+        state.steps,
+    ]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda each: f"{each.name}-{each.clip}")
+@pytest.mark.parametrize("hidden", [20, 32])
+@pytest.mark.parametrize("task", ["classification", *TASKS])
+def test_many_steps_in_one_call_have_the_bits_of_single_ones(task, hidden, optimizer):
+    """So an algorithm that changes gradients on the way, which takes single steps, does nothing else."""
+    streams = [DropoutStreams(1, 2, 3, step) for step in range(3)]
+    for chosen in ([np.arange(20)[part::3] for part in range(3)], [None]):
+        found = []
+        for at_once in (True, False):
+            (passes, model), _ = both(MODELS["gin"](hidden=hidden), task)
+            state = AdamState(model.trained)
+            batches = [passes.batch(numbers) for numbers in chosen]
+            if at_once:
+                outcomes = passes.descend(batches, streams[: len(batches)], optimizer, state)
+            else:
+                outcomes = []
+                take = descent(optimizer, state, model.parameters, model.gradient)
+                for batch, stream in zip(batches, streams, strict=False):
+                    outcomes.append(passes.step(batch, stream))
+                    take()
+            found.append((outcomes, changed(passes, model, state)))
+        (first, ours), (second, theirs) = found
+        assert ours[0].isfinite().all()
+        assert all(map(torch.equal, ours[:-1], theirs[:-1]))
+        assert ours[-1] == theirs[-1]
+        for one, other in zip(first, second, strict=True):
+            assert one.outcome.losses.tobytes() == other.outcome.losses.tobytes()
+            assert one.outcome.hits.tobytes() == other.outcome.hits.tobytes()
+            assert (one.model_flops, one.executed_flops) == (other.model_flops, other.executed_flops)
+            assert one.outcome.weight == other.outcome.weight
+            if task != "classification":
+                assert one.outcome.scores.tobytes() == other.outcome.scores.tobytes()
 
 
 @pytest.mark.parametrize("task", TASKS)

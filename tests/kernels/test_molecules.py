@@ -147,7 +147,7 @@ def test_an_epoch_has_the_bits_of_its_single_steps(kind, optimizer):
     states = [AdamState(model.trained) for _ in range(2)]
     batches = [np.array([number]) for number in (3, 1, 4, 0, 5)] + [np.array([2, 6])]
     streams = [DropoutStreams(1, 2, 3, number) for number in range(len(batches))]
-    fast.epoch(batches, streams, optimizer, states[0])
+    fast.descend(batches, streams, optimizer, states[0])
     for batch, stream in zip(batches, streams, strict=True):
         other.step(batch, stream)
         descend(optimizer, states[1], stepped.parameters, stepped.gradient)

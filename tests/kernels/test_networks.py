@@ -7,16 +7,21 @@ import numpy as np
 import pytest
 import torch
 
+from fedmpi.case.optimizers import AdamOptions
+from fedmpi.client.optimizer import AdamState, steps_ahead
 from fedmpi.graphs.batch import Batch
 from fedmpi.graphs.encodings import structure_encoding
 from fedmpi.graphs.packed import GraphSet, Topology, pointers
 from fedmpi.graphs.refinement.channels import channel_batch
 from fedmpi.graphs.refinement.quotient import quotient
 from fedmpi.graphs.refinement.weighted import message_quotient
+from fedmpi.kernels.gin_batch import GinBatch, matrices
+from fedmpi.kernels.gin_packing import packed as packed_graphs
+from fedmpi.kernels.networks import fast_network
 from fedmpi.kernels.scratch import Scratch
 from fedmpi.models.options import MODELS, FedStarOptions
 from tests.kernels.conftest import STREAMS, compiled
-from tests.making import assert_close, clique, packed, thinned
+from tests.making import assert_close, clique, flat, packed, thinned
 
 GRAPHS = ("labelled", "cliques", "attributed")
 NORMS = ("batch", "graph", "layer", "batch+graph")
@@ -136,7 +141,10 @@ def test_edges_from_a_node_to_itself_and_twice_the_same(equals_reference, kind):
     odd = Topology(np.array([0, 3, 5]), pointers([len(line) for line in lines]), np.concatenate(lines))
     graphs = GraphSet(odd, np.eye(2, dtype=np.float32), np.array([0, 0, 1, 0, 0]), np.array([0, 1]))
     equals_reference(MODELS[kind](dropout=0.0), graphs)
-    assert compiled(MODELS[kind](), graphs)[1].prepare(graphs).sizes == (2, 5, 10)
+    fast = compiled(MODELS[kind](), graphs)[1]
+    batch = fast.prepare(graphs)
+    fast.step(batch, STREAMS)
+    assert batch.sizes == (2, 5, 10)
 
 
 @pytest.fixture(params=["labelled", "cliques", "numbers"])
@@ -184,6 +192,47 @@ def test_clients_of_other_shapes_leave_no_trace_in_the_scratch(options, labelled
         losses = fast.step(fast.prepare(graphs), STREAMS).losses
         found.append((losses, model.gradient.numpy().copy()))
     assert all(map(np.array_equal, found[0], found[-1]))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("chosen", [[7, 2, 9, 9, 0], [3], list(range(10)), [1, 1]])
+def test_a_step_packs_graphs_as_a_quotient_does(name, chosen, request):
+    whole = GinBatch.of(request.getfixturevalue(name))
+    numbers = np.array(chosen)
+    found, expected = (
+        packed_graphs(whole.graphs, numbers),
+        matrices(whole.whole.take(numbers), transposed=True),
+    )
+    for one, other in zip(found, expected, strict=True):
+        for ours, theirs in zip(
+            *(each if isinstance(each, tuple) else (each,) for each in (one, other)), strict=True
+        ):
+            assert ours.dtype == theirs.dtype and np.array_equal(ours, theirs)
+
+
+def test_clients_that_share_a_network_leave_no_trace_in_its_buffers(labelled, cliques):
+    """Small, large, small: buffers have grown by then, and the client's bits are as before."""
+    options = MODELS["gin"](hidden=20)
+    width = max(graphs.feature_rows.shape[1] for graphs in (labelled, cliques))
+    model = flat(options, width, 3)
+    fast, start = fast_network(options, model, Scratch()), model.parameters.clone()
+
+    def trained(graphs, batches):
+        wide = np.zeros((len(graphs.feature_rows), width), np.float32)
+        wide[:, : graphs.feature_rows.shape[1]] = graphs.feature_rows
+        everything = fast.prepare(replace(graphs, feature_rows=wide))
+        state = AdamState(model.trained)
+        model.parameters.copy_(start)
+        taken = [everything if each is None else everything.take(np.array(each)) for each in batches]
+        descent = steps_ahead(AdamOptions(lr=1e-2), state, len(taken))
+        moments = state.mean.numpy(), state.square.numpy()
+        fast.descend(taken, [STREAMS] * len(taken), descent, *moments)
+        return model.parameters.clone()
+
+    first = trained(labelled, [[0, 1], [2, 2, 3]])
+    trained(cliques, [list(range(10)), [9]])
+    trained(labelled, [None])
+    assert torch.equal(trained(labelled, [[0, 1], [2, 2, 3]]), first)
 
 
 @pytest.mark.parametrize("options", EVERY)

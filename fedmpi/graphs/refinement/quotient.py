@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedmpi.graphs.csr import Csr, Float, Short, counted
+from fedmpi.graphs.csr import Csr, Float, Short, counted, taken_members
 from fedmpi.graphs.jit import compiled
 from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
 from fedmpi.seeds import mixed
@@ -198,7 +198,7 @@ class Quotient:
         graph_ptr, node_ptr = pointers(sizes), pointers(np.diff(self.node_ptr)[chosen])
         row_shifts = np.repeat(graph_ptr[:-1] - self.graph_ptr[chosen], sizes)
         node_shifts = np.repeat(node_ptr[:-1] - self.node_ptr[chosen], sizes)
-        member_ptr, members = _take_members(self.member_ptr, self.members, rows, node_shifts)
+        member_ptr, members = taken_members(self.member_ptr, self.members, rows, node_shifts)
         first, first_of, inputs = self.first, self.first_of[rows], self.inputs
         if 2 * classes > len(rows):
             first = first.take((first_of + classes * parts).ravel().astype(np.int64))
@@ -247,18 +247,6 @@ def _with_their_bonds(closed: Csr, first: Csr, bonds: Float) -> tuple[Csr, Csr, 
         replace(first, weights=np.concatenate([others, first.weights[len(others) :]])),
         bonds[used],
     )
-
-
-@compiled
-def _take_members(member_ptr: Short, members: Short, rows: Int, shifts: Int) -> tuple[Short, Short]:
-    starts = np.zeros(len(rows) + 1, np.int32)
-    for i in range(len(rows)):
-        starts[i + 1] = starts[i] + member_ptr[rows[i] + 1] - member_ptr[rows[i]]
-    taken = np.empty(starts[-1], np.int32)
-    for i in range(len(rows)):
-        for e in range(starts[i + 1] - starts[i]):
-            taken[starts[i] + e] = members[member_ptr[rows[i]] + e] + shifts[i]
-    return starts, taken
 
 
 def twin_classes(topology: Topology) -> tuple[Classes, Csr]:
