@@ -2,9 +2,9 @@
 
     python bench/leaderboard/patience.py FOLDER [--rounds 20 40 60 100]
 
-FOLDER holds the records of `fedmpi sweep leaderboard/patience-graphs`, whose runs end after 200 rounds. A line
-per federation and method: the test score in the best round by validation, in points, mean over seeds, for each
-patience and for all rounds.
+FOLDER holds the records of `fedmpi sweep leaderboard/patience-graphs`, whose runs end after 200 rounds. Each
+line has the test score in the best round by validation, in points, mean over seeds: for each patience and
+for all rounds.
 """
 
 from __future__ import annotations
