@@ -80,9 +80,7 @@ def _warm_up(options: models.ModelOptions) -> None:
         graphs = GraphSet(clique, ones, nodes, labels, structure=structure)
         everything = fast.prepare(graphs)
         fast.step(everything.take(np.array([0, 0])), streams)
-    everything.take(
-        np.array([0])
-    )  # keeps only its own feature rows
+    everything.take(np.array([0]))  # keeps only its own feature rows
     pair = graphs.take(np.array([0, 0]))
     fast.evaluate(fast.levels(pair), pair.labels)
     fast_network(options, model, scratch, LABELS).evaluate(fast.levels(pair), np.zeros((2, 2)))
