@@ -119,7 +119,8 @@ def test_synchronous_rounds_wait_for_slow_devices_and_compute_the_same(tmp_path)
     slow = ("schedule.clock=real", "devices=file", "devices.columns={speed=[5.0,1.0,20.0,20.0,20.0]}")
     run = load_run(folder := started("mpich", 3, (*settings, *slow), tmp_path))
     seconds, clients = run.measured("virtual_seconds"), run.measured("client_wall_seconds")
-    assert (seconds > (clients * [4, 20, 1, 1, 1]).max(axis=1)).all()
+    # Ranks leave the barrier that begins a round one by one: the server's clock may start a time slice later.
+    assert (seconds > (clients * [4, 20, 1, 1, 1]).max(axis=1) - 0.01).all()
     assert (run.measured("cpu_seconds").max(axis=1) < seconds / 2).all()
     found = summarise(run, 0.01)
     assert found["to_target"]["virtual_seconds"] == seconds[0]
