@@ -384,7 +384,7 @@ class Trainee(ProgramView):
         return descent(self._case.optimizer, adam, *own)
 
     def _trained_part(self, vector: Tensor, gradient: Tensor, adam: AdamState) -> tuple[Tensor, Tensor]:
-        """Return the trained parts of a vector and its gradient; raise Breach if they do not fit the moments."""
+        """Return the trained parts of a vector and its gradient; raise Breach if moments do not fit."""
         trained = len(adam.mean)
         own = vector[:trained], gradient[:trained]
         if any(part.shape != adam.mean.shape for part in own):
