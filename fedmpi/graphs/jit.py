@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ import numba
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import unliteral
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -37,7 +38,7 @@ _CALLED = (
 """Modules whose kernels those of other files may call."""
 
 _ROOM_BYTES = 1 << 25
-"""More than twice what the kernels of one kind of processor take: 12.4 MB, of which molecules' 9 MB."""
+"""More than twice what the kernels of one kind of processor take."""
 
 _SAVED: list[str] = []
 """Functions that this process compiled and put into the cache."""
@@ -51,7 +52,15 @@ def compiled(function: Kernel) -> Kernel:
     may call compiled functions of its own file and of these only.
     """
     decorate: Any = njit(fastmath=_FAST, error_model="numpy")
-    return _cached(decorate(function))  # type: ignore[no-any-return]
+    kernel = _cached(decorate(function))
+    kernel.get_call_template = partial(_for_any_value, kernel.get_call_template)
+    return kernel  # type: ignore[no-any-return]
+
+
+def _for_any_value(template: Callable[..., Any], args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+    """Resolve a call of a kernel by another, once for all values: numba has a type for each constant."""
+    value: Callable[[Any], Any] = unliteral
+    return template(tuple(map(value, args)), {name: value(each) for name, each in kws.items()})
 
 
 def keep(*modules: ModuleType) -> None:

@@ -130,7 +130,9 @@ def convolve_back(
                     target[j] += source[j]
         add_column_sums(tile, 0, count, first_bias_gradient)
         if mapped:
-            out[start : start + count] = tile[:count]
+            for i in range(count):
+                for j in range(width):
+                    out[start + i, j] = tile[i, j]
         else:
             add_transposed_times(tile, 0, count, summed, start, first_gradient)
             rows_times(tile, 0, count, first, out, start)

@@ -99,5 +99,6 @@ def packed(graphs: Graphs, chosen: Int) -> Matrices:
 def _rows(of: Floats, numbers: Int) -> Floats:
     found = np.empty((len(numbers), of.shape[1]), np.float32)
     for row in range(len(numbers)):
-        found[row] = of[numbers[row]]
+        for column in range(of.shape[1]):
+            found[row, column] = of[numbers[row], column]
     return found

@@ -200,7 +200,8 @@ def _head(
     else:
         wanted = np.empty((count, targets.shape[1]))
         for b in range(count):
-            wanted[b] = targets[chosen[b]]
+            for task in range(targets.shape[1]):
+                wanted[b, task] = targets[chosen[b], task]
         judge_rows(network.kind, wanted, outputs, logits, gradient, losses)
     head_loops.back(
         gradient, pooled, hidden, kept, dropped, network.how.scale, network.post, network.readout,

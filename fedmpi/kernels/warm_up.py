@@ -30,11 +30,8 @@ def warm_up(options: models.ModelOptions, examples: str = "graph") -> None:
         _warm_up_encoder()
     elif isinstance(options, models.FedStarOptions):
         _warm_up(models.FedStarOptions(hidden=16, layers=2, walks=1, degrees=1))
-    elif isinstance(options, models.MessagePassingOptions):
-        _warm_up(options.model_copy(update={"hidden": 16, "layers": 2}))
     else:
-        for norm in ("none", "batch", "graph", "layer"):
-            _warm_up(models.GinOptions(hidden=16, layers=2, norm=norm))
+        _warm_up(options.model_copy(update={"hidden": 16, "layers": 2}))
 
 
 @cache

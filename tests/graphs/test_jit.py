@@ -6,6 +6,7 @@ import tempfile
 import threading
 
 import pytest
+from numba import types
 
 from fedmpi.graphs import jit
 
@@ -64,6 +65,14 @@ def test_a_kernel_that_finds_no_room_stays_in_memory(tmp_path, monkeypatch):
     assert jit.compiled(_twice)(21) == 42
     assert jit.num_saved() == saved + 1
     assert len(list(tmp_path.glob("*/*.nbc"))) == 1
+
+
+def test_a_kernel_that_others_call_is_compiled_once_for_all_constants(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "_folder", lambda: tmp_path)
+    kernel = jit.compiled(_twice)
+    for constant in (0, 1):
+        kernel.get_call_template((types.literal(constant),), {})
+    assert kernel.signatures == [(types.int64,)]
 
 
 def test_a_temporary_folder_that_others_can_write_is_not_used(tmp_path, temporary, monkeypatch):
