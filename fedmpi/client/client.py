@@ -101,9 +101,9 @@ class Client(ClientState):
         self.row.copy_(model.parameters)
         algorithm.after_training(trainee)
         report, numbers, lost = algorithm.reported(trainee.report)
-        after = self.shared.pack(self.row)
+        after = self.shared.part(self.row)
         change = after - trainee.received
-        sends = after if algorithm.averages_models else self.with_sent(change)
+        sends = after.clone() if algorithm.averages_models else self.with_sent(change)
         if self.last is not None:
             self.last.copy_(self.row)
         return Training.of(
@@ -116,7 +116,7 @@ class Client(ClientState):
             report=report,
             sends=sends,
             norm=two_norm(change[: self.shared.trained]),
-            largest=float(sends.abs().amax()),
+            largest=max(abs(float(each)) for each in sends.aminmax()),
             finite=self.is_finite(),
             numbers=numbers,
         )

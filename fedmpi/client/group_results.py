@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -46,10 +47,12 @@ def norms(rows: Tensor) -> Tensor:
 
 
 class Rates:
-    """FLOPs of a client's passes: proportional to graphs, nodes and edges, so that one product counts all."""
+    """FLOPs of a client's passes: in proportion to examples, nodes and edges, one product counts all."""
 
-    def __init__(self, flops: ModelFlops, *, training: bool) -> None:
+    def __init__(self, flops: ModelFlops, *, training: bool, of_nodes: bool) -> None:
         ones = [GraphCounts(*(int(place == which) for place in range(3))) for which in range(3)]
+        if of_nodes:
+            ones = [replace(each, examples=each.graphs) for each in ones]
         self._model = np.array([flops.of(each, training).total for each in ones])
         executed = [flops.executed(each, training=training, kernels="grouped") for each in ones]
         self._executed = np.array(executed)
@@ -60,7 +63,7 @@ class Rates:
         Parameters
         ----------
         counts, padded : int64 [k, 3]
-            Graphs, nodes and directed edges of all passes together, without padding and with it.
+            Examples, nodes and directed edges of all passes together, without padding and with it.
         """
         both = counts @ self._model, padded @ self._executed
         return list(zip(*(each.tolist() for each in both), strict=True))
@@ -96,7 +99,7 @@ class Tally:
         return rates.of(plain, padded)
 
     def outcomes(self, nats: npt.NDArray[np.float32], found: npt.NDArray[Any]) -> list[Outcome]:
-        """Return each client's outcome of its steps, from the losses of all graphs and what scores them."""
+        """Return each client's outcome of its steps, from all examples' losses and what scores them."""
         return outcomes_of(self._task, self._clients, self._batches, nats.astype(np.float64), found)
 
 
@@ -107,7 +110,7 @@ def outcomes_of(
     nats: npt.NDArray[np.float64],
     found: npt.NDArray[Any],
 ) -> list[Outcome]:
-    """Return each client's outcome of batches, from the graphs' losses [n] and their `predictions` [n, *]."""
+    """Return each client's outcome of batches, from the losses [n] and `predictions` [n, *] of examples."""
     pieces: list[list[slice]] = [[] for _ in range(clients)]
     known: list[list[Int]] = [[] for _ in range(clients)]
     first = 0
@@ -116,7 +119,7 @@ def outcomes_of(
         for place, labels in zip(batch.who, of_client, strict=True):
             pieces[place].append(slice(first, first + len(labels)))
             known[place].append(labels)
-            first += batch.sizes.graphs
+            first += batch.sizes.examples
     return [
         _outcome(task, _joined(nats, each), _joined(found, each), labels)
         for each, labels in zip(pieces, known, strict=True)
@@ -128,6 +131,9 @@ def _outcome(
 ) -> Outcome:
     if found.dtype == bool:
         return Outcome(nats, found.astype(np.uint8))
+    if found.dtype == np.int16:
+        right = found >= 0
+        return Outcome(nats, right.astype(np.uint8), predicted=np.where(right, found, ~found))
     nothing = np.zeros(len(nats), np.uint8)
     return predicted(task, Outcome(nats, nothing, np.concatenate([*known, _NO_LABELS]), found))
 

@@ -139,9 +139,9 @@ class Steps:
         Returns
         -------
         losses : float32 [*]
-            Of the graphs of all batches.
-        found : bool [*], or float32 [*, C]
-            What graphs are scored by: `GroupedNetwork.judge`.
+            Of the examples of all batches.
+        found : bool [*], int16 [*] or float32 [*, C]
+            What they are scored by: `GroupedNetwork.judge`.
         """
         count = len(self.owners)
         taken: list[tuple[Tensor, ...]] = []

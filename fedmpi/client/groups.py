@@ -140,9 +140,10 @@ class ClientGroup(Group):
             for sets in zip(*data, strict=True)
         )
         self._held_out = held_out.resident(self._everybody)
-        self._rates = Rates(flops, training=True)
+        self._rates = Rates(flops, training=True, of_nodes=network.of_nodes)
         of_held_out = self._held_out.counts, self._held_out.padded
-        self._held_out_flops = Rates(flops, training=False).of(*of_held_out)
+        rates = Rates(flops, training=False, of_nodes=network.of_nodes)
+        self._held_out_flops = rates.of(*of_held_out)
         self._references = torch.empty_like(self._rows.parameters)
         self._everything: HostBatch | None = None
         self._steps: Steps | None = None

@@ -119,7 +119,7 @@ class States:
                     ClientGroup(
                         [self.clients[number] for number in members],
                         [self._targeted(*federation.data(case, number)) for number in members],
-                        grouped_network(case.model, model, kind),
+                        grouped_network(case.model, model, kind, of=self._task.of),
                         federation.flops[shape],
                         self._task,
                     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import torch
 from torch import Tensor
@@ -45,24 +45,27 @@ class Bags:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a batch of k clients: each has n nodes and B graphs, padded.
+    """Sizes of a batch of k clients: each has n nodes and B examples, graphs or nodes, padded.
 
     Attributes
     ----------
-    clients, nodes, graphs : int
+    clients, nodes, examples : int
         k, n, B.
     members, members_back : int
         Room for the members of all closed neighbourhoods, and of their transposes; -1: these are the same.
     columns : int
-        Labels of a graph, some missing; 0: it has one class.
+        Labels of an example, some missing; 0: it has one class.
+    of_nodes : bool
+        Whether examples are nodes.
     """
 
     clients: int
     nodes: int
-    graphs: int
+    examples: int
     members: int
     members_back: int
     columns: int = 0
+    of_nodes: bool = False
 
     @cached_property
     def layout(self) -> BlockLayout:
@@ -71,8 +74,8 @@ class Sizes:
 
     @property
     def bags(self) -> int:
-        """Bags into which a client's nodes are pooled: its graphs, then those of its padding."""
-        return self.graphs + _spare(self.nodes)
+        """Bags into which a client's nodes are pooled: its examples, then those of what is none."""
+        return self.examples + (1 if self.of_nodes else _spare(self.nodes))
 
     @property
     def neighbourhoods(self) -> list[tuple[str, int]]:
@@ -83,7 +86,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class GroupBatch:
-    """One batch of each of k clients on a device, padded to n nodes and B graphs.
+    """One batch of each of k clients on a device, padded to n nodes and B examples.
 
     Attributes
     ----------
@@ -98,9 +101,10 @@ class GroupBatch:
         Over rows of [k n, h]: closed neighbourhoods, and their transposes; of `GroupGraphs` by entry the
         latter are bags of each node's places among the members of all closed neighbourhoods.
     pooling : Bags
-        Nodes of each graph, and behind a client's graphs its padding: [k `Sizes.bags`].
-    graph_of : int32 [k n]
-        Each node's bag among these; of padding one that nobody reads.
+        Nodes of each graph, and behind a client's graphs its padding: [k `Sizes.bags`]; or the node that each
+        example is, and an empty bag behind a client's.
+    example_of : int32 [k n]
+        Each node's bag among these; of what is no example one that nobody reads.
     labels : int64 [k, B], or float64 [k, B, `Sizes.columns`]
         Classes; else labels, NaN where one is missing.
     weights : float32 [k, B]
@@ -114,7 +118,7 @@ class GroupBatch:
     closed: Bags
     closed_back: Bags
     pooling: Bags
-    graph_of: Tensor
+    example_of: Tensor
     labels: Tensor
     weights: Tensor
 
@@ -126,9 +130,14 @@ class GroupBatch:
         back = closed
         if sizes.members_back >= 0:
             back = Bags(views["closed_back"], views["closed_back_starts"], rows)
-        everyone = torch.arange(rows, dtype=torch.int32, device=block.device)
-        pooling = Bags(everyone, views["pooling"], sizes.clients * sizes.bags)
-        given = (views[name] for name in ("graph_of", "labels", "weights"))
+        numbers = partial(torch.arange, dtype=torch.int32, device=block.device)
+        bags = sizes.clients * sizes.bags
+        if sizes.of_nodes:
+            starts = numbers(bags + 1)
+            pooling = Bags(views["pooling"], starts - starts // sizes.bags, bags)
+        else:
+            pooling = Bags(numbers(rows), views["pooling"], bags)
+        given = (views[name] for name in ("example_of", "labels", "weights"))
         return cls(sizes, block, table, views["rows"], closed, back, pooling, *given)
 
     @property
@@ -147,10 +156,12 @@ class HostBatch:
     sizes : Sizes
     graphs : int64 [*]
         Numbers of its graphs among those of all clients, client by client.
+    of : int64 [k + 1]
+        Where those of each client begin.
     counts : int64 [k, 3]
-        Graphs, nodes and directed edges of each of its clients.
-    known : int64 [graphs of all its clients]
-        Labels of each graph.
+        Examples, nodes and directed edges of each of its clients.
+    known : int64 [examples of all its clients]
+        Labels of each example.
     who : tuple of int
         Places in the group of its clients.
     resident : GroupBatch or None
@@ -159,6 +170,7 @@ class HostBatch:
 
     sizes: Sizes
     graphs: Int
+    of: Int
     counts: Int
     known: Int
     who: tuple[int, ...]
@@ -173,7 +185,7 @@ class HostBatch:
     def padded(self) -> Int:
         """The same with what padding adds."""
         found = self.counts.copy()
-        found[:, :2] = self.sizes.graphs, self.sizes.nodes
+        found[:, :2] = self.sizes.examples, self.sizes.nodes
         return found
 
 
@@ -184,14 +196,15 @@ def _spare(members: int) -> int:
 
 @lru_cache
 def _layout(sizes: Sizes) -> BlockLayout:
-    rows, whole, graphs = sizes.clients * sizes.nodes, torch.int32, (sizes.clients, sizes.graphs)
-    labels = ("labels", torch.float64, (*graphs, sizes.columns))
+    rows, whole, examples = sizes.clients * sizes.nodes, torch.int32, (sizes.clients, sizes.examples)
+    labels = ("labels", torch.float64, (*examples, sizes.columns))
+    pooling = sizes.clients * sizes.examples if sizes.of_nodes else sizes.clients * sizes.bags + 1
     parts = [
         ("rows", whole, (rows,)),
-        ("graph_of", whole, (rows,)),
-        ("pooling", whole, (sizes.clients * sizes.bags + 1,)),
-        labels if sizes.columns else ("labels", torch.int64, graphs),
-        ("weights", torch.float32, graphs),
+        ("example_of", whole, (rows,)),
+        ("pooling", whole, (pooling,)),
+        labels if sizes.columns else ("labels", torch.int64, examples),
+        ("weights", torch.float32, examples),
     ]
     for name, members in sizes.neighbourhoods:
         parts += [(name, whole, (members,)), (f"{name}_starts", whole, (rows + _spare(members) + 1,))]

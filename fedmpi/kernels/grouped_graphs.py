@@ -1,7 +1,7 @@
 """Graphs of several clients, from which batches are made by one pass over arrays that lie ready.
 
-For a GPU, sizes are rounded up to few: batches of other graphs then have the same shapes, and a captured
-step serves them all.
+Examples are graphs or nodes. For a GPU, sizes are rounded up to few: batches of other graphs then have the
+same shapes, and a captured step serves them all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from fedmpi.graphs.jit import compiled
-from fedmpi.graphs.packed import GraphSet, Int, Topology, pointers
+from fedmpi.graphs.packed import GraphSet, Int, Topology, gather_ranges, pointers
 from fedmpi.graphs.sparse import transposed, with_self_loops
 from fedmpi.graphs.transfer import on_host, sent
 from fedmpi.kernels.grouped_batches import SPARE, GroupBatch, HostBatch, Sizes
@@ -34,7 +34,7 @@ class GroupGraphs:
     Parameters
     ----------
     sets : sequence of GraphSet
-        Of each client, with a class of each graph, or float64 [G, T] labels, NaN where one is missing.
+        Of each client, with a class of each example, or float64 [n, T] labels, NaN where one is missing.
     device : torch.device
         Where batches go.
     rounded : bool
@@ -66,6 +66,13 @@ class GroupGraphs:
         self._columns = 0 if labels.ndim == 1 else labels.shape[1]
         self._labels = labels if self._columns else labels[:, None].astype(np.int64)
         self._known = (~np.isnan(self._labels)).sum(axis=1)
+        self._of_nodes = sets[0].places is not None
+        own = [each.places for each in sets if each.places is not None]
+        shifted = [node + places for places, node in zip(own, first, strict=False)]
+        self._places = np.concatenate([np.zeros(0, np.int64), *shifted])
+        numbers = np.arange(len(self._graph_ptr))
+        graph_of = np.searchsorted(self._graph_ptr, self._places, side="right") - 1
+        self._examples = np.searchsorted(graph_of, numbers) if self._of_nodes else numbers
         both = [(_entries if by_entry else _closed)(each.topology) for each in sets]
         self._closed = _joined([into for into, _ in both], first)
         back_first = pointers([len(members) for (_, members), _ in both]) if by_entry else first
@@ -92,19 +99,24 @@ class GroupGraphs:
             lengths.append([len(each) for each in of_step])
         counts = self._counts(np.concatenate(graphs), lengths)
         sizes = self._sizes(counts)
-        known = [self._known[each] for each in graphs]
-        given = zip(sizes, graphs, counts, known, map(tuple, steps), strict=True)
+        known = [self._known[self._examples_of(each)] for each in graphs]
+        of_clients = [pointers(each) for each in lengths]
+        given = zip(sizes, graphs, of_clients, counts, known, map(tuple, steps), strict=True)
         return [HostBatch(*each) for each in given]
 
     def fill(self, batch: HostBatch, block: Tensor) -> None:
         """Write a batch into its block, int64 [`HostBatch.words`], on the host."""
-        graphs, of, sizes = batch.graphs, pointers(batch.counts[:, 0]), batch.sizes
+        graphs, of, sizes = batch.graphs, batch.of, batch.sizes
         views = sizes.layout.arrays(block)
-        names = ("rows", "graph_of", "pooling", "labels", "weights")
         views["labels"].fill(np.nan if self._columns else 0)
-        views["labels"] = views["labels"].reshape(sizes.clients, sizes.graphs, self._columns or 1)
-        arrays = (self._graph_ptr, self._rows, self._labels, self._known)
-        _fill(graphs, of, *arrays, self._blank, SPARE, *(views[name] for name in names))
+        views["labels"] = views["labels"].reshape(sizes.clients, sizes.examples, self._columns or 1)
+        arrays = (self._graph_ptr, self._rows, self._examples, self._labels, self._known)
+        _fill(graphs, of, *arrays, self._blank, *(views[name] for name in ("rows", "labels", "weights")))
+        pooled = sizes.nodes, sizes.examples, views["example_of"], views["pooling"]
+        if self._of_nodes:
+            _fill_places(graphs, of, self._graph_ptr, self._examples, self._places, *pooled)
+        else:
+            _fill_pooling(graphs, of, self._graph_ptr, SPARE, *pooled)
         both = (("closed", self._closed, False), ("closed_back", self._back, self._by_entry))
         for name, bags, by_entry in both:
             if bags is not None:
@@ -123,6 +135,11 @@ class GroupGraphs:
         there = self.on_device(batch, block.to(self._device, non_blocking=True))
         return replace(batch, resident=there)
 
+    def _examples_of(self, graphs: Int) -> Int:
+        """Return the examples of some graphs, in order."""
+        first = self._examples[graphs]
+        return gather_ranges(first, self._examples[graphs + 1] - first)
+
     @cached_property
     def _nodes(self) -> Int:
         """Nodes of each graph."""
@@ -139,30 +156,31 @@ class GroupGraphs:
         return len(self._closed[1]) / max(len(self._rows), 1)
 
     def _counts(self, graphs: Int, lengths: Sequence[Sequence[int]]) -> list[Int]:
-        """Return graphs, nodes and directed edges of each client in each step, int64 [k, 3] each."""
-        of_all = np.concatenate([np.asarray(each, np.int64) for each in lengths])
-        of = pointers(of_all)
+        """Return examples, nodes and directed edges of each client in each step, int64 [k, 3] each."""
+        of = pointers(np.concatenate([np.asarray(each, np.int64) for each in lengths]))
+        examples = _by_client(np.diff(self._examples)[graphs], of)
         nodes = _by_client(self._nodes[graphs], of)
         members = _by_client(self._members[graphs], of)
-        counts = np.stack([of_all, nodes, members - nodes], axis=1)
+        counts = np.stack([examples, nodes, members - nodes], axis=1)
         return np.split(counts, np.cumsum([len(each) for each in lengths])[:-1])
 
     def _sizes(self, counts: Sequence[Int]) -> list[Sizes]:
         """Return the sizes of batches, rounded up; the room for members follows the nodes' where it can."""
         back, exact = self._back is not None, []
+        labels = self._columns, self._of_nodes
         for each in counts:
-            (graphs, nodes, _), members = each.max(axis=0).tolist(), int(each[:, 1:].sum())
-            exact.append(Sizes(len(each), nodes, graphs, members, members if back else -1, self._columns))
+            (examples, nodes, _), members = each.max(axis=0).tolist(), int(each[:, 1:].sum())
+            exact.append(Sizes(len(each), nodes, examples, members, members if back else -1, *labels))
         if not self._rounded:
             return exact
-        nodes, graphs = (max(getattr(each, name) for each in exact) for name in ("nodes", "graphs"))
+        nodes, examples = (max(getattr(each, name) for each in exact) for name in ("nodes", "examples"))
         rounded = {}
         for clients in {each.clients for each in exact}:
             wide = _room(nodes, clients)
             most = max(each.members for each in exact if each.clients == clients)
             members = _room(max(most, int(clients * wide * self._ratio)), 1)
             both = members, members if back else -1
-            rounded[clients] = Sizes(clients, wide, _room(graphs, 1), *both, self._columns)
+            rounded[clients] = Sizes(clients, wide, _room(examples, 1), *both, *labels)
         return [rounded[each.clients] for each in exact]
 
 
@@ -211,42 +229,94 @@ def _fill(
     of: Int,
     graph_ptr: Int,
     node_rows: Int32,
+    examples: Int,
     all_labels: npt.NDArray[Any],
     all_known: Int,
     blank: int,
-    spare: int,
     rows: Int32,
-    graph_of: Int32,
-    pooling: Int32,
     labels: npt.NDArray[Any],
     weights: npt.NDArray[np.float32],
 ) -> None:
-    """Write a batch's rows of features, graphs and labels; client i takes ``graphs[of[i]:of[i + 1]]``."""
-    clients, width = weights.shape
-    room, bags = len(rows) // clients, len(pooling) // clients
+    """Write a batch's rows of features and its labels; client i takes ``graphs[of[i]:of[i + 1]]``."""
+    clients = len(weights)
+    room = len(rows) // clients
     weights[:] = np.float32(0.0)
     for client in range(clients):
-        place, bag, taken = client * room, client * bags, of[client + 1] - of[client]
-        labelled = 0
+        place, taken, labelled = client * room, 0, 0
         for number in range(of[client], of[client + 1]):
-            labelled += all_known[graphs[number]]
-        for number in range(taken):
-            graph = graphs[of[client] + number]
-            labels[client, number] = all_labels[graph]
-            weights[client, number] = np.float32(1.0) / np.float32(max(labelled, 1))
-            pooling[bag + number] = place
+            for example in range(examples[graphs[number]], examples[graphs[number] + 1]):
+                labelled += all_known[example]
+        for number in range(of[client], of[client + 1]):
+            graph = graphs[number]
+            for example in range(examples[graph], examples[graph + 1]):
+                for column in range(labels.shape[2]):
+                    labels[client, taken, column] = all_labels[example, column]
+                weights[client, taken] = np.float32(1.0) / np.float32(max(labelled, 1))
+                taken += 1
             for node in range(graph_ptr[graph], graph_ptr[graph + 1]):
                 rows[place] = node_rows[node]
-                graph_of[place] = bag + number
+                place += 1
+        for padded in range(place, (client + 1) * room):
+            rows[padded] = blank
+
+
+@compiled
+def _fill_pooling(
+    graphs: Int,
+    of: Int,
+    graph_ptr: Int,
+    spare: int,
+    room: int,
+    width: int,
+    example_of: Int32,
+    pooling: Int32,
+) -> None:
+    """Write where the bags of a batch's graphs begin, those of its padding, and the bag of each node."""
+    clients = len(of) - 1
+    bags = len(pooling) // clients
+    for client in range(clients):
+        place, bag, taken = client * room, client * bags, of[client + 1] - of[client]
+        for number in range(taken):
+            graph = graphs[of[client] + number]
+            pooling[bag + number] = place
+            for _ in range(graph_ptr[graph], graph_ptr[graph + 1]):
+                example_of[place] = bag + number
                 place += 1
         pooling[bag + taken : bag + width] = place
         for padded in range(place, (client + 1) * room):
-            rows[padded] = blank
-            graph_of[padded] = bag + width
+            example_of[padded] = bag + width
         for number in range(width, bags):
             pooling[bag + number] = min(place, (client + 1) * room)
             place += spare
-    pooling[len(pooling) - 1] = len(rows)
+    pooling[len(pooling) - 1] = len(example_of)
+
+
+@compiled
+def _fill_places(
+    graphs: Int,
+    of: Int,
+    graph_ptr: Int,
+    examples: Int,
+    all_places: Int,
+    room: int,
+    width: int,
+    example_of: Int32,
+    places: Int32,
+) -> None:
+    """Write the node that each example is, a client's first in its padding, and the bag of each node."""
+    bags = width + 1
+    for client in range(len(of) - 1):
+        place, taken = client * room, 0
+        example_of[place : place + room] = client * bags + width
+        places[client * width : (client + 1) * width] = place
+        for number in range(of[client], of[client + 1]):
+            graph = graphs[number]
+            for example in range(examples[graph], examples[graph + 1]):
+                node = place + all_places[example] - graph_ptr[graph]
+                places[client * width + taken] = node
+                example_of[node] = client * bags + taken
+                taken += 1
+            place += graph_ptr[graph + 1] - graph_ptr[graph]
 
 
 @compiled

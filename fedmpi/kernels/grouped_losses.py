@@ -1,4 +1,4 @@
-"""Losses of the graphs of several clients at once: against a class, binary labels with gaps, or numbers."""
+"""Losses of the examples of several clients at once: against a class, binary labels with gaps, or numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedmpi.kernels.targets import CLASSES, LABELS
 
 
 def losses(kind: int, outputs: Tensor, labels: Tensor) -> Tensor:
-    """Return the loss of every graph, the sum over its labels, [k, B], in the type of the outputs.
+    """Return the loss of every example, the sum over its labels, [k, B], in the type of the outputs.
 
     Parameters
     ----------
@@ -32,8 +32,13 @@ def losses(kind: int, outputs: Tensor, labels: Tensor) -> Tensor:
     return found.masked_fill(missing, 0.0).sum(dim=2)
 
 
-def predictions(kind: int, outputs: Tensor, labels: Tensor) -> Tensor:
-    """Return what scores graphs: which classes are right, bool [k, B], or outputs, float32 [k, B, C]."""
-    if kind == CLASSES:
-        return torch.eq(outputs.argmax(dim=2), labels)
-    return outputs.detach().float()
+def predictions(kind: int, outputs: Tensor, labels: Tensor, *, named: bool = False) -> Tensor:
+    """Return what scores examples: which classes are right, bool [k, B], or outputs, float32 [k, B, C].
+
+    With `named`, the predicted classes, int16 [k, B]; of one that is wrong the complement, below 0.
+    """
+    if kind != CLASSES:
+        return outputs.detach().float()
+    found = outputs.argmax(dim=2)
+    right = torch.eq(found, labels)
+    return torch.where(right, found, ~found).to(torch.int16) if named else right

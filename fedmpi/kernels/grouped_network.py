@@ -1,6 +1,6 @@
 """Networks of several clients at once: one batched product per linear map, on any device.
 
-Each client has parameters and graphs of its own; node and graph numbers are
+Each client has parameters and graphs of its own; node and example numbers are
 padded to the largest of the group, and padded rows are read by nobody. A pass
 brings nothing back from the device, and its shapes are fixed by its batch: it can
 be captured in a CUDA graph.
@@ -35,6 +35,8 @@ class GroupedNetwork(ABC):
         Of one client; says where the tensors lie in a parameter vector.
     kind : int, optional
         Of the labels: `CLASSES`, `LABELS` or `NUMBERS`.
+    of_nodes : bool, optional
+        Whether examples are nodes, whose predicted classes are asked for.
 
     Attributes
     ----------
@@ -47,8 +49,11 @@ class GroupedNetwork(ABC):
     streams: int
     by_entry: bool
 
-    def __init__(self, options: Any, model: FlatModel, kind: int = CLASSES) -> None:
+    def __init__(
+        self, options: Any, model: FlatModel, kind: int = CLASSES, *, of_nodes: bool = False
+    ) -> None:
         self._options, self._slots, self._kind = options, model.slots, kind
+        self.of_nodes = of_nodes
         self._pieces = np.diff([*(slot.start for slot in model.slots), model.length]).tolist()
         self.streams = options.layers + 1
         self.by_entry = isinstance(options, GatOptions)
@@ -74,24 +79,26 @@ class GroupedNetwork(ABC):
         """Return outputs [k, B, C]."""
 
     def judge(self, outputs: Tensor, batch: GroupBatch) -> tuple[Tensor, Tensor]:
-        """Return the graphs' losses, [k, B], and what they are scored by: see `predictions`."""
-        found = predictions(self._kind, outputs, batch.labels)
+        """Return the examples' losses, [k, B], and what they are scored by: see `predictions`."""
+        found = predictions(self._kind, outputs, batch.labels, named=self.of_nodes)
         return losses(self._kind, outputs, batch.labels), found
 
 
 class GroupedGraphNetwork(GroupedNetwork):
-    """GIN without normalisation, and `fedmpi.models.message_passing` with a head of two layers."""
+    """GIN without normalisation, and `fedmpi.models.message_passing` with a head."""
 
     _options: GinOptions | MessagePassingOptions
 
     def _outputs(self, weights: Weights, batch: GroupBatch, streams: Tensor | None) -> Tensor:
         options, sums, x = self._options, GroupSums(batch), weights.linear("pre", batch.x)
-        layers, by_mean = options.layers, False
+        layers, head, by_mean = options.layers, 2, False
         if isinstance(options, MessagePassingOptions):
-            layers, by_mean = options.modules, options.pooling == "mean"
+            layers, head, by_mean = options.modules, options.head_layers, options.pooling == "mean"
         for layer in range(layers):
             x = torch.relu(convolved(options, weights.part(f"conv.{layer}"), sums, x))
             x = dropped(x, streams, layer, options.dropout)
-        pooled = sums.mean_graphs(x) if by_mean else sums.sum_graphs(x)
+        pooled = sums.mean_graphs(x) if by_mean and not self.of_nodes else sums.sum_graphs(x)
+        if head == 1:
+            return weights.linear("readout", pooled)
         post = torch.relu(weights.linear("post", pooled))
         return weights.linear("readout", dropped(post, streams, layers, options.dropout))

@@ -41,15 +41,15 @@ class GroupSums:
         return (self.closed(x) - x) * self._inverse_degrees
 
     def sum_graphs(self, x: Tensor) -> Tensor:
-        """Return the sum over the nodes of each graph, [k, B, h]."""
-        sizes, graph_of, pooling = self.batch.sizes, self.batch.graph_of, self.batch.pooling
-        pooled = linear(pooling.sum, lambda rows: rows.index_select(0, graph_of), x.flatten(0, 1))
-        return pooled.view(sizes.clients, sizes.bags, x.shape[2])[:, : sizes.graphs]
+        """Return the sum over the nodes of each graph, or the nodes that are examples, [k, B, h]."""
+        sizes, example_of, pooling = self.batch.sizes, self.batch.example_of, self.batch.pooling
+        pooled = linear(pooling.sum, lambda rows: rows.index_select(0, example_of), x.flatten(0, 1))
+        return pooled.view(sizes.clients, sizes.bags, x.shape[2])[:, : sizes.examples]
 
     def mean_graphs(self, x: Tensor) -> Tensor:
         """Return the mean over the nodes of each graph, [k, B, h]."""
         sizes = self.batch.sizes
-        nodes = self.batch.pooling.lengths.view(sizes.clients, sizes.bags, 1)[:, : sizes.graphs]
+        nodes = self.batch.pooling.lengths.view(sizes.clients, sizes.bags, 1)[:, : sizes.examples]
         return self.sum_graphs(x) * nodes.clamp(min=1).to(x.dtype).reciprocal()
 
     @cached_property

@@ -99,6 +99,7 @@ def cross_entropy(
     hits : uint8 [B]
         Set to 1 where the largest logit (the first of equals) is the label's.
     """
+    shares = np.empty(classes)
     for b in range(len(labels)):
         best = 0
         for c in range(1, classes):
@@ -107,9 +108,10 @@ def cross_entropy(
         hits[b] = 1 if best == labels[b] else 0
         top, norm = np.float64(logits[b, best]), 0.0
         for c in range(classes):
-            norm += np.exp(np.float64(logits[b, c]) - top)
+            shares[c] = np.exp(np.float64(logits[b, c]) - top)
+            norm += shares[c]
         for c in range(classes):
-            share = np.exp(np.float64(logits[b, c]) - top) / norm
+            share = shares[c] / norm
             share -= 1.0 if c == labels[b] else 0.0
             gradient[b, c] = np.float32(share / len(labels))
         losses[b] = np.log(norm) + top - np.float64(logits[b, labels[b]])

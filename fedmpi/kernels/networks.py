@@ -55,11 +55,13 @@ def fast_network(
             raise BadInput(f'model "{options.name}" has no compiled kernels, though its `kernels` says so')
 
 
-def grouped_network(options: ModelOptions, model: FlatModel, kind: int = CLASSES) -> GroupedNetwork:
-    """Return the grouped kernels of a model that has them, for a kind of targets."""
+def grouped_network(
+    options: ModelOptions, model: FlatModel, kind: int = CLASSES, *, of: ExampleKind = "graph"
+) -> GroupedNetwork:
+    """Return the grouped kernels of a model that has them, for a kind of targets of graphs or nodes."""
     match options:
         case GinOptions() | MessagePassingOptions():
-            return GroupedGraphNetwork(options, model, kind)
+            return GroupedGraphNetwork(options, model, kind, of_nodes=of == "node")
         case FedGraphNNOptions():
             return GroupedMolecules(options, model, kind)
         case _:

@@ -107,7 +107,7 @@ class GinFlops(FormulaFlops):
         skipped = self._first_layer(counts) - counts.first_layer(self.shape.width, hidden, executed=True)
         flops = Flops(flops.dense - (2 if training else 1) * skipped, flops.sparse)
         if kernels == "grouped":  # additions alone, in bags; `counts` has what padding adds
-            sums = (layers * (counts.edges + counts.nodes) + counts.nodes) * hidden
+            sums = (layers * (counts.edges + counts.nodes) + counts.pooled) * hidden
             return flops.dense + (2 if training else 1) * sums
         products = 2 * layers * (counts.edges + counts.nodes) * hidden
         products *= 2 if training else 1

@@ -210,13 +210,12 @@ class MessagePassingOptions(NetworkOptions):
 
     @property
     def kernels(self) -> frozenset[str]:
-        """Kernels that can run the model; compiled ones have a head, grouped ones one of two layers."""
-        found = super().kernels | ({"compiled"} if self.head_layers else set())
-        return found | {"grouped"} if self.head_layers == 2 else found
+        """Kernels that can run the model; compiled and grouped ones have a head."""
+        return super().kernels | ({"compiled", "grouped"} if self.head_layers else set())
 
     @property
     def defaults(self) -> frozenset[str]:
-        """See `ModelOptions`; with a head of one layer compiled kernels are chosen by name."""
+        """See `ModelOptions`; with a head of one layer compiled and grouped kernels are chosen by name."""
         return self.kernels if self.head_layers == 2 else super().kernels
 
 

@@ -178,7 +178,7 @@ def build(suite: str, settings: CaseSettings) -> Checked:
         values.setdefault(key, value)
     values["plugin"] = _sources(values, algorithm)
     with _in_words("plugin", "", values["plugin"]):
-        able = {"kernels": able_kernels(type(algorithm), values["model"]) & _kernels_of_task(values)}
+        able = {"kernels": able_kernels(type(algorithm), values["model"]) & _defaults_of_task(values)}
         case: Case = _validated(Case, values, "", able)
         for wrong in _misfits(case):
             raise _Refused(*wrong)
@@ -188,13 +188,18 @@ def build(suite: str, settings: CaseSettings) -> Checked:
     return Checked(case, algorithm)
 
 
-def _kernels_of_task(values: Mapping[str, Any]) -> frozenset[str]:
-    """Return the kernels that can run the task of a case: the one it names, or the dataset's own."""
+def _defaults_of_task(values: Mapping[str, Any]) -> frozenset[str]:
+    """Return the kernels that may be the default of a case's task: the one it names, or the dataset's own.
+
+    On nodes compiled and grouped ones are chosen by name.
+    """
     name = values.get("task", "")
     if not isinstance(name, str):
         raise _Refused("task", "must be the name of a task")
     try:
         task = tasks.task_named(name, values["dataset"].name)
+        if task is not None and task.of == "node":
+            return TORCH_KERNELS
         return (kernels_of_task(task) if task else KERNELS) - _unweighted_kernels(values["dataset"].name)
     except UnknownName as unknown:
         raise _Refused("task", unknown.text) from None

@@ -34,7 +34,7 @@ class NodeClassification(GraphClassification):
 
     name: ClassVar[str] = "node-classification"
     of: ClassVar[ExampleKind] = "node"
-    kernels: ClassVar[frozenset[str]] = frozenset({"compiled", "csr", "reference"})
+    kernels: ClassVar[frozenset[str]] = GraphClassification.kernels
     metrics: tuple[Metric, ...] = (ACCURACY, *_POOLED)
     fields = (
         *FIELDS,

@@ -82,7 +82,7 @@ def test_every_case_of_the_checks_agrees_and_one_that_raises_is_a_finding(reques
 
     monkeypatch.setattr(agreement, "check_suite", checked)
     *found, bad = agreement.findings(request_of("agreement", ""))
-    assert len(found) == 35
+    assert len(found) == 37
     assert {each["kernels"] for each in found} == {"grouped", "csr"}
     assert all(each["agrees"] for each in found)
     assert (bad["case"], bad["agrees"]) == ("bad", False) and "error" in bad
@@ -138,7 +138,7 @@ def test_sums_without_mpi_are_timed_and_agree(request_of, here):
 
 def test_all_parts_together_take_ten_minutes_at_most(source):
     asked = kit.requests(tuple(kit.PARTS), kit.SETTINGS, "cuda", source, Turns(10, 3))
-    assert len(asked) == 15
+    assert len(asked) == 16
     assert sum(each.limit_s for each in asked) <= 600
 
 
@@ -241,7 +241,10 @@ def test_what_cannot_be_measured_is_refused_in_one_line(fedmpi, tmp_path):
         (("--settings", "nci"), 'there is no "nci"; did you mean "nci1"?'),
         (("--parts", "rounds,"), '--parts: there is no "": give names with commas'),
         (("--parts", "sharing", "--settings", "proteins"), "sharing: of the settings synthetic, nci1 only"),
-        (("--parts", "models", "--settings", "proteins"), "models: of the settings synthetic, sider only"),
+        (
+            ("--parts", "models", "--settings", "proteins"),
+            "models: of the settings synthetic, sider, cora only",
+        ),
         (("--out", "here"), "--out here: a folder, where a file is to be written"),
         (("--from", "none.json"), "--from none.json: cannot read this report"),
         (("--from", "deep.json"), "--from deep.json: brackets deeper than 32 levels"),

@@ -60,6 +60,31 @@ def test_a_group_equals_its_clients_one_by_one(fedmpi, suite, tmp_path, algorith
         assert np.allclose(*first, rtol=1e-4, equal_nan=True), name
 
 
+NODES = """
+name = "grouped-nodes"
+[case]
+dataset = "synthetic-nodes"
+partition = { name = "louvain", clients = 5 }
+model = { name = "gcn", head_layers = 1 }
+share = "all"
+rounds = 3
+participation = 0.7
+local_epochs = 2
+"""
+
+
+def test_a_group_on_nodes_equals_its_clients_one_by_one(fedmpi, tmp_path):
+    suite = tmp_path / "nodes.toml"
+    suite.write_text(NODES)
+    kernels = (["kernels=csr"], ["kernels=grouped", "group_size=2"])
+    found = [runs_of(fedmpi, tmp_path, suite, *each).values() for each in kernels]
+    alone, grouped = (run.results for (run,) in found)
+    for name in ("participated", "samples", "steps", "model_flops", "evaluation_flops", "test_correct"):
+        assert np.array_equal(alone[name], grouped[name]), name
+    for name in ("train_loss", "test_loss", "test_macro_f1", "delta_norm", "gradient_norm"):
+        assert np.allclose(alone[name][0], grouped[name][0], rtol=1e-4, equal_nan=True), name
+
+
 def test_a_group_is_resumed_bit_for_bit(fedmpi, suite, tmp_path, monkeypatch):
     import os
     import signal

@@ -47,7 +47,7 @@ def check(options, parts, rows, batch, streams):
 def test_equals_each_client_by_torch_geometric(dropout, rounded):
     parts = [generated(*span) for span in ((0, 20), (20, 22), (25, 40))]
     batch = batch_of(parts, rounded=rounded)
-    assert rounded == (batch.sizes.nodes % 8 == batch.sizes.graphs % 8 == batch.sizes.members % 8 == 0)
+    assert rounded == (batch.sizes.nodes % 8 == batch.sizes.examples % 8 == batch.sizes.members % 8 == 0)
     check(GinOptions(dropout=dropout), parts, range(3), batch, [DropoutStreams(1, n, 3, 0) for n in range(3)])
 
 

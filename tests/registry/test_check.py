@@ -54,6 +54,10 @@ def test_a_case_on_a_gpu_gets_kernels_that_take_its_steps(check):
     for dataset in ("SIDER", "ESOL"):
         (labels,) = check(LABELS.format(dataset), ["device=cuda"])
         assert labels.case.kernels == "grouped"
+    (nodes,) = check(
+        '[case]\ndevice = "cuda"\ndataset = "Cora"\npartition = "iid"\nmodel = "gcn"\nshare = "all"'
+    )
+    assert nodes.case.kernels == "csr"
     with pytest.raises(BadInput, match='"grouped" cannot run ditto as it is here: use "compiled", "csr"'):
         check('[case]\nkernels = "grouped"\nalgorithm = "ditto"')
 

@@ -212,8 +212,8 @@ algorithm = "fedavg"; rounds = 2; reduction = { dropouts = { schedule = [{ round
     -> round 3 of the schedule is behind the last, 2
 group_size = 4 -> group_size: is read by kernels = "grouped" only
 model = "mpnn"; kernels = "grouped" -> "grouped" cannot run mpnn as it is here: use "compiled", "csr", "reference"
-model = { name = "gcn", head_layers = 1 }; kernels = "grouped"
-    -> "grouped" cannot run gcn as it is here: use "compiled", "csr", "reference"
+model = { norm = "layer" }; kernels = "grouped"
+    -> "grouped" cannot run gin as it is here: use "compiled", "csr", "reference"
 subnormals = "flushed"; kernels = "csr"; threads = 2 -> subnormals: "flushed" is for one thread of a CPU
 subnormals = "flushed"; kernels = "csr"; device = "cuda" -> subnormals: "flushed" is for one thread of a CPU
 record = "protocol" -> case.record: "protocol" is for secure sums, "exact" hides nothing: use "full"
@@ -283,8 +283,8 @@ dataset = "SIDER"; model = "gin"; kernels = "compiled"; algorithm = "flit"
     -> case.kernels: ... "compiled" cannot run flit as it is here: use "csr", "reference"
 """,
     NODES: """
-model = "gin"; kernels = "grouped"
-    -> case.kernels: ... "grouped" cannot run task "node-classification" as it is here: use "compiled", "csr", "reference"
+kernels = "grouped"; algorithm = "fedgta"
+    -> case.kernels: ... "grouped" cannot run fedgta as it is here: use "compiled", "csr", "reference"
 model = "sage"; kernels = "compiled"; algorithm = "fedsage-plus"
     -> case.kernels: ... "compiled" cannot run fedsage-plus as it is here: use "csr", "reference"
 model = { name = "torch-geometric", layer = "GCNConv" }; kernels = "compiled"

@@ -27,28 +27,29 @@ from fedmpi.errors import BadInput, FedmpiError
 from fedmpi.store import disk
 
 PARTS = {
-    "device": (20.0, "rounds:describe_device"),
-    "agreement": (65.0, "agreement:findings"),
+    "device": (15.0, "rounds:describe_device"),
+    "agreement": (60.0, "agreement:findings"),
     "rounds": (45.0, "rounds:timed"),
-    "models": (35.0, "rounds:by_model"),
-    "profile": (33.0, "rounds:profiled"),
-    "resume": (52.0, "launched:resume"),
-    "ranks": (44.0, "launched:ranks"),
-    "sharing": (42.0, "launched:sharing"),
+    "models": (30.0, "rounds:by_model"),
+    "profile": (32.0, "rounds:profiled"),
+    "resume": (46.0, "launched:resume"),
+    "ranks": (40.0, "launched:ranks"),
+    "sharing": (40.0, "launched:sharing"),
     "transport": (30.0, "launched:transport"),
 }
 """In the order in which they run: seconds after which a part is ended, and what does it."""
 
-SETTINGS = ("proteins", "nci1", "molecules", "sider")
+_OF_GRAPHS = ("proteins", "nci1", "molecules", "sider")
+SETTINGS = (*_OF_GRAPHS, "cora")
 PEER_PROFILED = ("synthetic", "proteins", "sider")
 """Settings whose peer is profiled: in the others the profiler takes minutes for its operators."""
 GROUPS_OF = {"synthetic": 1, "nci1": 8}
 """Settings of runs on several ranks, with the size of a group: four groups and no fewer."""
 
-MODELS_OF = {"synthetic": ("dataset.synthetic.domains=1", "partition=chunks"), "sider": ()}
+MODELS_OF = {"synthetic": ("dataset.synthetic.domains=1", "partition=chunks"), "sider": (), "cora": ()}
 """Settings on which other models than the suite's are timed, with changes: clients of one shape."""
 
-_EVERY = ("synthetic", *SETTINGS)
+_EVERY = ("synthetic", *_OF_GRAPHS)
 PER_SETTING: dict[str, Collection[str]] = {
     "rounds": _EVERY,
     "models": MODELS_OF,

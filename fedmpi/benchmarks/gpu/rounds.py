@@ -21,7 +21,9 @@ from fedmpi.benchmarks.samples import Turns, median_with_interval, ratios
 from fedmpi.clock import Stopwatch
 from fedmpi.comm.devices import choose, describe
 from fedmpi.comm.start import load_world
+from fedmpi.datasets.names import family_of
 from fedmpi.errors import BadInput
+from fedmpi.models.options import MODELS
 from fedmpi.registry.check import Checked
 from fedmpi.store.schema import PHASES
 
@@ -92,9 +94,10 @@ def timed(request: Request) -> Iterator[Mapping[str, Any]]:
 
 
 def by_model(request: Request) -> Iterator[Mapping[str, Any]]:
-    """Yield for each of `_MODELS` the times of rounds by grouped kernels and by "csr", in turn."""
-    world = load_world().World()
-    for model in _MODELS:
+    """Yield for each of `_MODELS` that fits the times of rounds by grouped kernels and by "csr", in turn."""
+    world, setting = load_world().World(), checked_case(request, *MODELS_OF[request.setting]).case
+    examples = family_of(setting.dataset.name).examples
+    for model in (name for name in _MODELS if examples in MODELS[name].examples):
         checked = {
             kernels: checked_case(
                 request, f"model={model}", f"kernels={kernels}", *MODELS_OF[request.setting]
