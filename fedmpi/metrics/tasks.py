@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
 
 
 def roc_auc(labels: Float, scores: npt.NDArray[np.floating]) -> Float:
@@ -29,7 +30,20 @@ def roc_auc(labels: Float, scores: npt.NDArray[np.floating]) -> Float:
     float64 [T]
         NaN where the labelled graphs are all of one class.
     """
-    return _by_task(_roc_auc, labels, scores)
+    by_task = np.ascontiguousarray(scores.T)
+    order = by_task.argsort(axis=1) + labels.shape[0] * np.arange(labels.shape[1])[:, None]
+    sorted_scores, wanted = by_task.take(order), np.ascontiguousarray(labels.T).take(order)
+    positive = wanted == 1
+    negative = ~np.isnan(wanted) & ~positive
+    through = negative.cumsum(axis=1)
+    below, equal = through, _equals(sorted_scores)
+    if equal.any():
+        below, through = _over_ties(through - negative, through, equal)
+    twice = np.where(positive, below + through, 0).sum(axis=1)
+    pairs = positive.sum(axis=1) * negative.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        found: Float = twice / (2 * pairs)  # twice the pairs in order, a whole number
+    return found
 
 
 def average_precision(labels: Float, scores: npt.NDArray[np.floating]) -> Float:
@@ -109,11 +123,21 @@ def _by_task(
     return found
 
 
-def _roc_auc(positive: npt.NDArray[np.bool_], scores: npt.NDArray[np.floating]) -> float:
-    """Return the normalised Mann-Whitney statistic, from twice the pairs in order, a whole number."""
-    above, below = np.sort(scores[positive]), np.sort(scores[~positive])
-    twice = below.searchsorted(above).sum() + below.searchsorted(above, "right").sum()
-    return int(twice) / (2 * len(above) * len(below))
+def _equals(ordered: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+    """Return which numbers of ascending rows equal the next one, bool [T, n - 1]; NaN equals NaN."""
+    one, other = ordered[:, :-1], ordered[:, 1:]
+    found: npt.NDArray[np.bool_] = np.equal(one, other) | (np.isnan(one) & np.isnan(other))
+    return found
+
+
+def _over_ties(below: Int, through: Int, equal: npt.NDArray[np.bool_]) -> tuple[Int, Int]:
+    """Return numbers [T, n] by place as of the first and the last place of equal scores."""
+    ends, count = np.ones((len(below), 1), np.bool_), below.shape[1]
+    first = np.where(np.hstack([ends, ~equal]), np.arange(count), 0)
+    last = np.where(np.hstack([~equal, ends]), np.arange(count), count)
+    first = np.maximum.accumulate(first, axis=1)
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    return np.take_along_axis(below, first, axis=1), np.take_along_axis(through, last, axis=1)
 
 
 def _average_precision(positive: npt.NDArray[np.bool_], scores: npt.NDArray[np.floating]) -> float:

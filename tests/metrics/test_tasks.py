@@ -13,6 +13,19 @@ def test_roc_auc_is_the_share_of_pairs_in_order():
     assert tasks.roc_auc(labels, np.array([[0.9], [0.3], [0.5], [0.3], [0.1]]))[0] == (3 + 1.5) / 6
 
 
+@pytest.mark.parametrize("distinct", [2, 9, 10_000])
+def test_areas_of_many_tasks_are_those_of_pairs_counted_one_by_one(distinct):
+    draws = np.random.default_rng(distinct)
+    labels, scores = draws.integers(0, 2, (70, 6)).astype(float), draws.integers(0, distinct, (70, 6))
+    labels[draws.random(labels.shape) < 0.3], scores = NAN, scores.astype(np.float32)
+    scores[:3, 0], labels[:3, 0] = NAN, (0, 1, 1)  # equal to each other, above all numbers
+    ranks = np.where(np.isnan(scores), distinct, scores)
+    for task, found in enumerate(tasks.roc_auc(labels, scores)):
+        above, below = ranks[labels[:, task] == 1, task], ranks[labels[:, task] == 0, task]
+        pairs = [(a > b) + 0.5 * (a == b) for a in above for b in below]
+        assert found == np.sum(pairs) / len(pairs)
+
+
 def test_missing_labels_do_not_count():
     labels = np.array([[1, NAN], [0, 1], [NAN, 0]])
     scores = np.array([[2.0, 9], [1, 5], [7, 6]])
