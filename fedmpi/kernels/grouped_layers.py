@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +52,20 @@ def dropped(x: Tensor, streams: Tensor | None, layer: int, drop: float) -> Tenso
     """Return rows [k, n, h] after dropout of a layer by streams [k, layers]; without, as they are."""
     if streams is None or drop == 0.0:
         return x
-    keep = device_keep_bits(streams[:, layer], x[0].numel(), drop)
-    return x * (keep.view(x.shape).to(x.dtype) * (1.0 / (1.0 - drop)))
+    return x * factors(streams[:, layer : layer + 1], x.shape[1:], drop)[:, 0]
+
+
+def factors(streams: Tensor, shape: Sequence[int], drop: float) -> Tensor:
+    """Return what dropout multiplies rows [k, *shape] by in each layer, float32 [k, layers, *shape].
+
+    Parameters
+    ----------
+    streams : int64 [k, layers]
+    shape : sequence of int
+    drop : float
+    """
+    keep = device_keep_bits(streams.flatten(), math.prod(shape), drop)
+    return keep.view(*streams.shape, *shape).float() * (1.0 / (1.0 - drop))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fedmpi.kernels.grouped_batches import GroupBatch
 from fedmpi.kernels.grouped_convolutions import convolved
-from fedmpi.kernels.grouped_layers import Weights, dropped
+from fedmpi.kernels.grouped_layers import Weights, dropped, factors
 from fedmpi.kernels.grouped_losses import losses, predictions
 from fedmpi.kernels.grouped_sums import GroupSums
 from fedmpi.kernels.targets import CLASSES
@@ -94,9 +94,12 @@ class GroupedGraphNetwork(GroupedNetwork):
         layers, head, by_mean = options.layers, 2, False
         if isinstance(options, MessagePassingOptions):
             layers, head, by_mean = options.modules, options.head_layers, options.pooling == "mean"
+        kept = None
+        if streams is not None and options.dropout:
+            kept = factors(streams[:, :layers], x.shape[1:], options.dropout)
         for layer in range(layers):
             x = torch.relu(convolved(options, weights.part(f"conv.{layer}"), sums, x))
-            x = dropped(x, streams, layer, options.dropout)
+            x = x if kept is None else x * kept[:, layer]
         pooled = sums.mean_graphs(x) if by_mean and not self.of_nodes else sums.sum_graphs(x)
         if head == 1:
             return weights.linear("readout", pooled)
