@@ -52,12 +52,9 @@ def packed(graphs: Graphs, chosen: Int) -> Matrices:
     pointers = np.zeros(len(chosen) + 1, np.int32)
     for g in range(len(chosen)):
         pointers[g + 1] = pointers[g] + graph_ptr[chosen[g] + 1] - graph_ptr[chosen[g]]
-    count = int(pointers[-1])
-    rows, row_shifts, node_shifts = (
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
+    rows = np.empty(pointers[-1], np.int64)
+    count = len(rows)
+    row_shifts, node_shifts = np.empty(count, np.int64), np.empty(count, np.int64)
     node = 0
     for g in range(len(chosen)):
         start = graph_ptr[chosen[g]]

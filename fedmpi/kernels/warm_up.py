@@ -76,6 +76,7 @@ def _warm_up(options: models.ModelOptions) -> None:
         ones, structure = np.ones((1, 1), np.float32), np.ones((size, 2), np.float32)
         graphs = GraphSet(clique, ones, nodes, labels, structure=structure)
         everything = fast.prepare(graphs)
+        fast.step(everything, streams)
         fast.step(everything.take(np.array([0, 0])), streams)
     everything.take(np.array([0]))  # keeps only its own feature rows
     pair = graphs.take(np.array([0, 0]))
