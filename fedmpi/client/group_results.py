@@ -47,7 +47,7 @@ def norms(rows: Tensor) -> Tensor:
 
 
 class Rates:
-    """FLOPs of a client's passes: in proportion to examples, nodes and edges, one product counts all."""
+    """FLOPs of a client's passes. They are linear in examples, nodes and edges, so one product counts all."""
 
     def __init__(self, flops: ModelFlops, *, training: bool, of_nodes: bool) -> None:
         ones = [GraphCounts(*(int(place == which) for place in range(3))) for which in range(3)]

@@ -58,7 +58,10 @@ def compiled(function: Kernel) -> Kernel:
 
 
 def _for_any_value(template: Callable[..., Any], args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-    """Resolve a call of a kernel by another, once for all values: numba has a type for each constant."""
+    """Resolve a call of one kernel by another without its constants, of which numba has a type each.
+
+    So a kernel is compiled once for all values of an argument.
+    """
     value: Callable[[Any], Any] = unliteral
     return template(tuple(map(value, args)), {name: value(each) for name, each in kws.items()})
 

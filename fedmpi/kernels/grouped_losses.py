@@ -35,7 +35,7 @@ def losses(kind: int, outputs: Tensor, labels: Tensor) -> Tensor:
 def predictions(kind: int, outputs: Tensor, labels: Tensor, *, named: bool = False) -> Tensor:
     """Return what scores examples: which classes are right, bool [k, B], or outputs, float32 [k, B, C].
 
-    With `named`, the predicted classes, int16 [k, B]; of one that is wrong the complement, below 0.
+    With `named`, predicted classes, int16 [k, B]: c where class c is right, -1 - c where it is wrong.
     """
     if kind != CLASSES:
         return outputs.detach().float()
