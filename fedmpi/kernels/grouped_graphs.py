@@ -303,7 +303,7 @@ def _fill_places(
     example_of: Int32,
     places: Int32,
 ) -> None:
-    """Write the node that each example is, and the bag of each node; padding takes the client's first node."""
+    """Write the node that each example is, and each node's bag; padding takes the client's first node."""
     bags = width + 1
     for client in range(len(of) - 1):
         place, taken = client * room, 0
