@@ -122,7 +122,7 @@ def markdown(report: Report) -> str:
         It is no such report.
     """
     try:
-        parts = (_origin, _agreement, _rounds, _phases, _models, _profile, _runs, _sharing, _transport)
+        parts = (_origin, _agreement, _rounds, _phases, _models, _profile, _work, _runs, _sharing, _transport)
         tables = [part(report) for part in parts]
         return "\n\n".join(text.rstrip() for text in (*tables, _left_out(report)) if text)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -216,6 +216,18 @@ def _profile(report: Report) -> str:
         program = "PyTorch Geometric" if each["program"] == "peer" else each["program"]
         rows.append([each["setting"], program, *counts, *shares])
     return _under("One round under torch's profiler", heads, rows)
+
+
+def _work(report: Report) -> str:
+    """Return a table of what rounds ask of a GPU, as it was counted on a CPU."""
+    heads = ("setting", "FLOPs", "bytes", "kernels", "in a row", "by FLOPs", "by bytes", "by kernels")
+    rows = []
+    for each in _findings(report, "profile"):
+        if work := each.get("work"):
+            least = [_ms(work["least_seconds"][name]) for name in ("flops", "bytes", "kernels")]
+            sizes = f"{work['flops'] / 1e9:.2f} G", f"{work['bytes'] / 1e9:.2f} GB"
+            rows.append([each["setting"], *sizes, f"{work['kernels']:,}", f"{work['in_a_row']:,}", *least])
+    return _under("What a round of fedmpi asks of a GPU, and the least time it takes on an H100", heads, rows)
 
 
 def _runs(report: Report) -> str:

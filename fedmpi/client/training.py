@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,6 +101,7 @@ def train(
     participants: npt.NDArray[np.int64],
     weights: npt.NDArray[np.int64],
     on_device: bool,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Trained:
     """Train the hosted participants, one after another or group by group; deltas may stay on the device.
 
@@ -118,6 +119,8 @@ def train(
         Aggregation weights of all clients.
     on_device : bool
         Leave deltas on the device instead of copying them to the host.
+    meanwhile : callable, optional
+        Called when all asynchronous groups are started, and none of them is awaited.
     """
     width = len(columns_of(algorithm))
     rows = np.full((len(states.clients), width), np.nan)
@@ -125,7 +128,7 @@ def train(
     deltas, counts, executed = {}, {}, 0
     chosen = set(participants.tolist())
     places = {number: place for place, number in enumerate(states.clients)}
-    for pending in _started(case, algorithm, states, round, chosen):
+    for pending in _started(case, algorithm, states, round, chosen, meanwhile):
         for number, done in pending().items():
             client, place = states.clients[number], places[number]
             bound = heaviest(algorithm, client, weights)
@@ -145,7 +148,12 @@ def train(
 
 
 def _started(
-    case: Case, algorithm: Hooks, states: States, round: int, chosen: set[int]
+    case: Case,
+    algorithm: Hooks,
+    states: States,
+    round: int,
+    chosen: set[int],
+    meanwhile: Callable[[], None] | None,
 ) -> Iterator[PendingTraining]:
     """Yield for each group a call that returns its results.
 
@@ -159,6 +167,8 @@ def _started(
             waiting.append(started)
         else:
             yield started
+    if waiting and meanwhile is not None:
+        meanwhile()
     yield from waiting
 
 

@@ -10,7 +10,7 @@ from itertools import cycle
 import torch
 from torch import Tensor
 
-_LANES = 4
+LANES = 4
 """Of a GPU; each holds the memory of what lies between in the largest work that is captured there."""
 
 
@@ -40,7 +40,7 @@ def lane(device: torch.device) -> Lane:
 
 @cache
 def _lanes(device: torch.device) -> Iterator[Lane]:
-    return cycle([Lane(device) for _ in range(_LANES)])
+    return cycle([Lane(device) for _ in range(LANES)])
 
 
 class Captured:

@@ -115,6 +115,8 @@ class Rounds:
         if case.topology.gossips:
             self._consensus = Consensus(world, states, self.meter, self._evaluator)
         self._prepared: Prepared | None = None
+        self.meanwhile: Callable[[], None] | None = None
+        """Called while devices train, where they do so without the host, and at most once in a training."""
         self._imitation: Imitation | None = None
         if case.schedule.real and not case.schedule.stale:
             self._imitation = Imitation(case, world, self.meter, [*self.clients], len(self.names))
@@ -241,7 +243,7 @@ class Rounds:
         place, on_device = (self.case, self.algorithm, self.states), self.exchange.on_device
         rounds = np.unique(streams).tolist() or [self.algorithm.where.round]
         first, *others = (
-            training.train(*place, round, clients[streams == round], self.weights, on_device)
+            training.train(*place, round, clients[streams == round], self.weights, on_device, self.meanwhile)
             for round in rounds
         )
         for other in others:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from fedmpi.exchange.links import state_of
 from fedmpi.exchange.meter import find_energy
 from fedmpi.exits import exits_raised
 from fedmpi.graphs import jit
-from fedmpi.metrics.metric import Metric
 from fedmpi.partition.table import PartitionTable
 from fedmpi.partition.table import describe as describe_partition
 from fedmpi.programs.hooks import Hooks
@@ -40,50 +39,17 @@ from fedmpi.runs.dry_call import try_out
 from fedmpi.runs.facts import contents_of, digests_of, facts_of, notices_of
 from fedmpi.runs.first_answers import check_start
 from fedmpi.runs.initial import Tensors, read_initial
+from fedmpi.runs.observer import Observer
 from fedmpi.runs.real_clock import go_on, known_order
-from fedmpi.runs.reporting import RoundReport
+from fedmpi.runs.recording import Recording
 from fedmpi.runs.rounds import Rounds
-from fedmpi.runs.run_folder import Opening, RunFolder
+from fedmpi.runs.run_folder import RunFolder
 from fedmpi.runs.signals import StopRequest
 from fedmpi.runs.watchdog import Watchdog
 from fedmpi.schedules.recorded import Order
 from fedmpi.store import runfile
 from fedmpi.store.schema import PREPARATION_SECONDS
 from fedmpi.store.transcript import Transcript
-
-
-class Observer(Protocol):
-    """Callbacks of a front end; called on rank 0 only."""
-
-    def begin(
-        self,
-        case: Case,
-        metrics: tuple[Metric, ...],
-        table: PartitionTable,
-        opening: Opening,
-        facts: dict[str, Any],
-    ) -> None:
-        """Show what is known before the first round: data, partition and record are ready.
-
-        Parameters
-        ----------
-        case : Case
-        metrics : tuple of Metric
-            By which the run is judged; the headline first.
-        table : PartitionTable
-            Clients with their numbers of graphs.
-        opening : Opening
-            The first round to compute, and how the run folder was opened.
-        facts : dict
-            Machine, placement of clients and datasets, as the provenance records them.
-        """
-
-    def round(self, report: RoundReport) -> None:
-        """Show a recorded round."""
-
-    def note(self, text: str) -> None:
-        """Show a line to the user."""
-
 
 Note = Callable[[str], None]
 """Shows a line to the user, from rank 0."""
@@ -308,22 +274,23 @@ def _loop(
 ) -> None:
     """Run the rounds that are left, recording each; write checkpoints when they are due."""
     case, saved = rounds.case, time.monotonic()
+    recording = Recording(rounds, run_folder, observer)
     rounds.meter.start_clock()
     for number in range(first_round, case.rounds):
         go_on(rounds, number, run_folder, stop, note)
-        last = number + 1 == case.rounds and case.checkpoints == "kept"
-        due = time.monotonic() - saved >= case.checkpoint_seconds or last
+        last = number + 1 == case.rounds
+        due = time.monotonic() - saved >= case.checkpoint_seconds or (last and case.checkpoints == "kept")
         try:
-            plan, report = rounds.run(number, stop=stop, checkpoint=due)
+            try:
+                plan, report = rounds.run(number, stop=stop, checkpoint=due)
+            finally:
+                recording.catch_up()
         except (Diverged, TooFewLeft) as error:
             run_folder.finish("diverged" if isinstance(error, Diverged) else "failed", str(error))
             raise
         with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
             if report is not None:
-                run_folder.write(report)
-                observer.round(report)
-                for line in report.notes:
-                    observer.note(line)
+                recording.take(report, at_once=last or plan.checkpoint or plan.stop or plan.ended)
             if plan.checkpoint:
                 run_folder.checkpoint(number + 1, rounds)
                 saved = time.monotonic()

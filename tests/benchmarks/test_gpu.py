@@ -7,11 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from torch.autograd import DeviceType
 
 from fedmpi.benchmarks import whole_runs
 from fedmpi.benchmarks.cases import choose
-from fedmpi.benchmarks.gpu import agreement, kit, launched, rounds
+from fedmpi.benchmarks.gpu import agreement, kit, launched, rounds, work
 from fedmpi.benchmarks.samples import Turns
 from fedmpi.cli.bench_gpu import markdown, without_paths
 from fedmpi.datasets.source import DataSource
@@ -102,6 +103,20 @@ def test_a_profile_is_of_both_programs(request_of):
     assert "| synthetic | PyTorch Geometric |" in table_of("profile", found)
     assert [each["program"] for each in found] == ["fedmpi", "peer"]
     assert all(each["operators"] > 0 and each["kernels"] == 0 for each in found)
+    asked = found[0]["work"]
+    assert 0 < asked["in_a_row"] <= asked["kernels"] < found[0]["operators"] and "work" not in found[1]
+    assert min(asked["flops"], asked["bytes"], *asked["least_seconds"].values()) > 0
+    assert "| synthetic | 0." in table_of("profile", found).split("asks of a GPU")[1]
+
+
+def test_of_what_operators_a_gpu_has_kernels_and_which_bytes_they_move():
+    rows = torch.ones(4, 8)
+    with work.Counted() as counted:
+        product = rows.T[:5] @ rows
+        torch.empty_like(rows).copy_(rows)
+        torch.cat([product[0], product[1]])
+    assert counted.kernels == 3
+    assert counted.moved_bytes == 4 * ((5 * 4 + 4 * 8 + 5 * 8) + (32 + 32) + (8 + 8 + 16))
 
 
 @pytest.mark.long

@@ -15,6 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from fedmpi.benchmarks import cases
 from fedmpi.benchmarks.gpu.kit import MODELS_OF, PEER_PROFILED, ROUNDS, Request, Skipped
+from fedmpi.benchmarks.gpu.work import work_of
 from fedmpi.benchmarks.machine import synchronise, times
 from fedmpi.benchmarks.peers import Engine, Pair, actions_in_turn, times_in_turn
 from fedmpi.benchmarks.samples import Turns, median_with_interval, ratios
@@ -134,7 +135,10 @@ def _alone(pair: Pair) -> Mapping[str, float]:
 
 
 def profiled(request: Request) -> Iterator[Mapping[str, Any]]:
-    """Yield counts and shares of one round, of fedmpi and, where it has few enough operators, of the peer."""
+    """Yield counts and shares of one round, of fedmpi and, where it has few enough operators, of the peer.
+
+    On the CPU also `work`: what fedmpi's round asks of a GPU.
+    """
     pair = Pair(checked_case(request), request.source, load_world().World())
     actions: dict[str, Callable[[], object]] = {"fedmpi": pair.own_round}
     if request.setting in PEER_PROFILED:
@@ -142,7 +146,10 @@ def profiled(request: Request) -> Iterator[Mapping[str, Any]]:
     for program, action in actions.items():
         for _ in range(_WARMUP[program]):
             action()
-        yield {"setting": request.setting, "program": program, **_profile(action, pair.prepared.device)}
+        found = _profile(action, pair.prepared.device)
+        if program == "fedmpi" and pair.prepared.device.type == "cpu":
+            found["work"] = work_of(pair.own_round, len(pair.prepared.rounds.states.groups))
+        yield {"setting": request.setting, "program": program, **found}
 
 
 def _profile(action: Callable[[], object], device: torch.device) -> dict[str, Any]:
