@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,10 +14,10 @@ from fedmpi.runs.run_folder import RunFolder
 
 
 class Recording:
-    """Records reports and shows them.
+    """A context that records reports and shows them; at its end none waits.
 
-    Where a device trains without the host, a report waits until the next round's work is with the device, so
-    that no device stands still for the record. Else it is recorded at once.
+    Where groups of clients train on a device without the host, a report waits until all of them have begun
+    the next round, so that the device does not stand still for the record. Else it is recorded at once.
 
     Parameters
     ----------
@@ -27,14 +28,21 @@ class Recording:
     """
 
     def __init__(self, rounds: Rounds, run_folder: RunFolder, observer: Observer) -> None:
-        self._meter, self._run_folder, self._observer = rounds.meter, run_folder, observer
-        trains_alone = any(group.asynchronous for group in rounds.states.groups)
-        self._may_wait = trains_alone and not rounds.case.schedule.races  # a race writes between rounds
+        self._run_folder, self._observer = run_folder, observer
+        without_host = any(group.asynchronous for group in rounds.states.groups)
+        self._may_wait = without_host and not rounds.case.schedule.real  # the clock runs while a round trains
         self._waiting: RoundReport | None = None
         rounds.meanwhile = self.catch_up
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.catch_up()
+
     def take(self, report: RoundReport, *, at_once: bool) -> None:
         """Record a round, now or with the next call of `catch_up`."""
+        assert self._waiting is None
         self._waiting = report
         if at_once or not self._may_wait:
             self.catch_up()
@@ -44,9 +52,7 @@ class Recording:
     def catch_up(self) -> None:
         """Record the round that waits, if one does."""
         report, self._waiting = self._waiting, None
-        if report is None:
-            return
-        with self._meter.phase("record"):
+        if report is not None:
             self._run_folder.write(report)
             self._observer.round(report)
             for line in report.notes:

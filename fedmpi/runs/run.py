@@ -272,25 +272,36 @@ def _loop(
     note: Note,
     first_round: int,
 ) -> None:
-    """Run the rounds that are left, recording each; write checkpoints when they are due."""
-    case, saved = rounds.case, time.monotonic()
+    """Run the rounds that are left, recording each, and record how the run ended."""
     recording = Recording(rounds, run_folder, observer)
     rounds.meter.start_clock()
+    try:
+        with recording:
+            _run_rounds(rounds, run_folder, recording, stop, note, first_round)
+    except (Diverged, TooFewLeft) as error:
+        run_folder.finish("diverged" if isinstance(error, Diverged) else "failed", str(error))
+        raise
+    run_folder.finish("complete")
+
+
+def _run_rounds(
+    rounds: Rounds,
+    run_folder: RunFolder,
+    recording: Recording,
+    stop: StopRequest,
+    note: Note,
+    first_round: int,
+) -> None:
+    """Run the rounds that are left; write checkpoints when they are due."""
+    case, saved = rounds.case, time.monotonic()
     for number in range(first_round, case.rounds):
         go_on(rounds, number, run_folder, stop, note)
         last = number + 1 == case.rounds
         due = time.monotonic() - saved >= case.checkpoint_seconds or (last and case.checkpoints == "kept")
-        try:
-            try:
-                plan, report = rounds.run(number, stop=stop, checkpoint=due)
-            finally:
-                recording.catch_up()
-        except (Diverged, TooFewLeft) as error:
-            run_folder.finish("diverged" if isinstance(error, Diverged) else "failed", str(error))
-            raise
+        plan, report = rounds.run(number, stop=stop, checkpoint=due)
         with rounds.meter.phase("record" if rounds.world.is_root or plan.checkpoint else "wait"):
             if report is not None:
-                recording.take(report, at_once=last or plan.checkpoint or plan.stop or plan.ended)
+                recording.take(report, at_once=plan.checkpoint or plan.ended)  # shown before the end is
             if plan.checkpoint:
                 run_folder.checkpoint(number + 1, rounds)
                 saved = time.monotonic()
@@ -300,8 +311,7 @@ def _loop(
                 f"{case.evaluation.patience} rounds"
             )
             break
-        if plan.stop and number + 1 < case.rounds:
+        if plan.stop and not last:  # saved, and so recorded
             reason = f"stopped by a signal after round {number + 1} of {case.rounds}"
             run_folder.finish("interrupted", reason)
             raise Interrupted(f"{reason}; run the same command with --resume to continue")
-    run_folder.finish("complete")

@@ -1,7 +1,6 @@
 """Clients trained together learn what each would learn alone."""
 
 from contextlib import contextmanager
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -188,23 +187,25 @@ def test_what_a_capture_could_not_take_is_refused(action):
 
 
 def test_where_no_group_is_awaited_before_others_begin_the_longest_begins_first():
-    begun = []
+    events = []
 
     def group(number, length):
         def train(case, algorithm, round, chosen):
-            begun.append(number)
-            return lambda: {number: length}
+            events.append(number)
+            return lambda: events.append(f"await {number}") or number
 
         return SimpleNamespace(clients=[], asynchronous=length > 0, length=length, train=train)
 
-    algorithm = SimpleNamespace(where=Position())
-    started = partial(training._started, meanwhile=lambda: begun.append("meanwhile"))
-    for lengths, expected in (((5, 9, 9, 7), [1, 2, 3, 0, "meanwhile"]), ((0, 0, 0, 0), [0, 1, 2, 3])):
-        begun.clear()
+    place = None, SimpleNamespace(where=Position())
+    for lengths, expected in (
+        ((5, 9, 7), [1, 2, 0, "meanwhile", "await 1", "await 2", "await 0"]),
+        ((0, 0, 0), [0, "await 0", 1, "await 1", 2, "await 2"]),
+    ):
+        events.clear()
         states = SimpleNamespace(groups=[group(number, length) for number, length in enumerate(lengths)])
-        found = [pending() for pending in started(None, algorithm, states, 0, set())]
-        assert begun == expected
-        assert found == [{number: lengths[number]} for number in expected[:4]]
+        pending = training._started(*place, states, 0, set(), lambda: events.append("meanwhile"))
+        assert [each() for each in pending] == [each for each in expected if isinstance(each, int)]
+        assert events == expected
 
 
 def test_groups_are_of_one_shape_and_follow_the_ids():

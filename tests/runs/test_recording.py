@@ -1,13 +1,17 @@
 """A round is recorded while devices train the next one."""
 
-import itertools
+import json
 from dataclasses import replace
 from functools import partial
-from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 from fedmpi.client.groups import ClientGroup
+from fedmpi.errors import Diverged
+from fedmpi.programs.hooks import Hooks
+from fedmpi.runs.reporting import Reporter
+from fedmpi.runs.rounds import Rounds
 from fedmpi.runs.run_folder import RunFolder
 from fedmpi.store.identical import differences
 from fedmpi.store.reader import load_run
@@ -18,21 +22,21 @@ SETTINGS = ("algorithm=fedavg", "kernels=grouped", "group_size=2", "rounds=4")
 
 @pytest.fixture
 def events(monkeypatch):
-    """Names of what a run does, in order: training begun and awaited, a round written."""
-    found, train, write = [], ClientGroup.train, RunFolder.write
+    """What a run does, in order: training is begun and awaited, a round is written."""
+    seen, train, write = [], ClientGroup.train, RunFolder.write
 
     def begun(self, *arguments):
-        found.append("begin")
+        seen.append("begin")
         awaited = train(self, *arguments)
-        return lambda: (found.append("await"), awaited())[1]
+        return lambda: (seen.append("await"), awaited())[1]
 
     def written(self, report):
-        found.append(f"write {report.round}")
+        seen.append(f"write {report.round}")
         write(self, report)
 
     monkeypatch.setattr(ClientGroup, "train", begun)
     monkeypatch.setattr(RunFolder, "write", written)
-    return found
+    return seen
 
 
 @pytest.fixture
@@ -45,6 +49,12 @@ def asynchronous(monkeypatch):
         self.asynchronous = True
 
     return partial(monkeypatch.setattr, ClientGroup, "__init__", make)
+
+
+def after_training(events):
+    """Return the rounds that are written after a training, and before the next has begun."""
+    pairs = zip(events, [*events[1:], ""], strict=True)
+    return [int(second[6:]) for first, second in pairs if first == "await" and second.startswith("write")]
 
 
 def test_it_is_written_when_all_groups_have_begun_and_none_is_awaited(
@@ -64,61 +74,90 @@ def test_it_is_written_when_all_groups_have_begun_and_none_is_awaited(
 
 
 @pytest.mark.parametrize(
-    ("settings", "at_once"), [("checkpoint_seconds=0", 4), ("evaluation.patience=1 rounds=60", 1)]
+    ("settings", "at_once"),
+    [
+        ("checkpoint_seconds=0", [0, 1, 2, 3]),
+        ("checkpoints=removed", [3]),
+        ("checkpoints=removed evaluation.patience=1 rounds=60", ...),
+        ("schedule.clock=real devices=equal", [0, 1, 2, 3]),
+    ],
 )
-def test_what_is_saved_and_what_ends_a_run_is_written_at_once(
+def test_what_is_saved_and_the_last_round_and_any_by_the_real_clock_are_written_at_once(
     fedmpi, tiny_suite, tmp_path, events, asynchronous, settings, at_once
 ):
-    (usual,) = runs_of(fedmpi, tmp_path, tiny_suite, *SETTINGS, *settings.split()).values()
-    events.clear()
     asynchronous()
     (run,) = runs_of(fedmpi, tmp_path, tiny_suite, *SETTINGS, *settings.split()).values()
-    followed = [now for before, now in itertools.pairwise(events) if before == "await" != now]
-    last = run.rounds_completed
-    assert [each for each in followed if each != "begin"] == [
-        f"write {n}" for n in range(last - at_once, last)
-    ]
-    assert run.status == "complete" and differences(usual.folder, run.folder) == []
+    last = run.rounds_completed - 1
+    assert run.status == "complete" and last < 59
+    assert after_training(events) == ([last] if at_once is ... else at_once)
+    assert [each for each in events if each.startswith("write")] == [f"write {n}" for n in range(last + 1)]
 
 
-def test_a_run_that_diverges_has_all_rounds_before(
-    fedmpi, tiny_suite, tmp_path, events, asynchronous, monkeypatch
+def test_what_an_algorithm_changes_later_is_recorded_as_it_was(
+    fedmpi, tiny_suite, tmp_path, asynchronous, monkeypatch
 ):
-    original = ClientGroup._trainings
+    kept, report, begin = {}, Reporter.report, Hooks.begin_round
 
-    def trainings(self, case, algorithm, round, *others):
-        found = original(self, case, algorithm, round, *others)
-        return {n: replace(each, finite=round < 2) for n, each in found.items()}
+    def reported(self, *arguments):
+        result = report(self, *arguments)
+        kept["group"] = result.results["group"]
+        return result
 
-    monkeypatch.setattr(ClientGroup, "_trainings", trainings)
+    def begun(self, round):
+        if kept:
+            kept["group"] += 1
+        return begin(self, round)
+
+    monkeypatch.setattr(Reporter, "report", reported)
+    monkeypatch.setattr(Hooks, "begin_round", begun)
+    asynchronous()
+    (run,) = runs_of(fedmpi, tmp_path, tiny_suite, *SETTINGS).values()
+    assert not np.any(run.results["group"])
+
+
+@pytest.mark.parametrize("when", ["before training", "after training"])
+def test_a_run_that_diverges_has_all_rounds_before(
+    fedmpi, tiny_suite, tmp_path, asynchronous, monkeypatch, when
+):
+    begin, trainings = Rounds._begin_round, ClientGroup._trainings
+
+    def begun(self, round):
+        if round == 2 and when == "before training":
+            raise Diverged("round 3: as the test says")
+        return begin(self, round)
+
+    def trained(self, case, algorithm, round, *others):
+        result = trainings(self, case, algorithm, round, *others)
+        return {n: replace(each, finite=round < 2) for n, each in result.items()}
+
+    monkeypatch.setattr(Rounds, "_begin_round", begun)
+    monkeypatch.setattr(ClientGroup, "_trainings", trained)
     asynchronous()
     fedmpi("run", tiny_suite, "--out", tmp_path / "late", *sets(*SETTINGS), code=3)
     run = load_run(next((tmp_path / "late").iterdir()))
     assert (run.status, run.rounds_completed) == ("diverged", 2)
     assert run.reason.startswith("round 3: ")
+    kinds = [json.loads(line)["event"] for line in (run.folder / "events.jsonl").read_text().splitlines()]
+    assert kinds[-3:] == ["round", "round", "status"]
 
 
-def test_a_run_that_is_killed_has_the_round_before_and_goes_on(fedmpi, tiny_suite, tmp_path, asynchronous):
+def test_a_run_that_is_interrupted_has_the_round_before_and_goes_on(
+    fedmpi, tiny_suite, tmp_path, asynchronous, monkeypatch
+):
     (usual,) = runs_of(fedmpi, tmp_path, tiny_suite, *SETTINGS).values()
     asynchronous()
-    arguments = "run", tiny_suite, "--out", tmp_path / "killed", *sets(*SETTINGS)
-    with patch("fedmpi.runs.rounds.training.train", side_effect=_second_time(KeyboardInterrupt)):
+    arguments = "run", tiny_suite, "--out", tmp_path / "interrupted", *sets(*SETTINGS)
+    begin = Rounds._begin_round
+
+    def begun(self, round):
+        if round == 1:
+            raise KeyboardInterrupt
+        return begin(self, round)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Rounds, "_begin_round", begun)
         fedmpi(*arguments)
-    killed = load_run(next((tmp_path / "killed").iterdir()))
-    assert killed.status != "complete" and killed.rounds_completed == 1
+    run = load_run(next((tmp_path / "interrupted").iterdir()))
+    assert run.status != "complete" and run.rounds_completed == 1
     fedmpi(*arguments, "--resume", code=0)
-    assert differences(usual.folder, killed.folder) == []
-
-
-def _second_time(error):
-    """Return a side effect that raises in the second call, and trains in others."""
-    from fedmpi.client.training import train
-
-    def called(*arguments):
-        calls.append(arguments)
-        if len(calls) == 2:
-            raise error
-        return train(*arguments)
-
-    calls = []
-    return called
+    assert differences(usual.folder, run.folder) == []

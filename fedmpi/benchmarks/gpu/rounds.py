@@ -146,10 +146,10 @@ def profiled(request: Request) -> Iterator[Mapping[str, Any]]:
     for program, action in actions.items():
         for _ in range(_WARMUP[program]):
             action()
-        found = _profile(action, pair.prepared.device)
+        row = {"setting": request.setting, "program": program} | _profile(action, pair.prepared.device)
         if program == "fedmpi" and pair.prepared.device.type == "cpu":
-            found["work"] = work_of(pair.own_round, len(pair.prepared.rounds.states.groups))
-        yield {"setting": request.setting, "program": program, **found}
+            row["work"] = work_of(pair.own_round, len(pair.prepared.rounds.states.groups))
+        yield row
 
 
 def _profile(action: Callable[[], object], device: torch.device) -> dict[str, Any]:

@@ -15,14 +15,14 @@ FLOPS_PER_SECOND, BYTES_PER_SECOND = 67e12, 3.35e12
 """An H100 SXM's float32 outside its tensor cores, and its memory (NVIDIA's data sheet)."""
 
 KERNEL_SECONDS = 2.8e-6
-"""A small kernel on an H100: 19 % of 166 ms over 11,296 kernels, in results/reference/gpu/h100.json."""
+"""The mean kernel of `molecules` on an H100: 19 % of 166 ms over 11,296 (results/reference/gpu/h100.json)."""
 
-_MAKING = ("aten::empty", "aten::new_empty", "aten::_local_scalar_dense")
-"""Operators that are no kernel, beside views."""
+_NO_KERNEL = ("aten::empty", "aten::new_empty", "aten::_unsafe_view", "aten::_local_scalar_dense")
+"""Beside views."""
 
 
 class Counted(TorchDispatchMode):
-    """Counts operators that a GPU would run as a kernel or more, and the bytes of what they read and write.
+    """Counts operators that a GPU would run as a kernel or more, and the bytes of what they take and give.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Counted(TorchDispatchMode):
         self, func: Any, types: Sequence[type], args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Call an operator."""
-        found = func(*args, **(kwargs or {}))
-        if not func.is_view and not func.name().startswith(_MAKING):
+        result = func(*args, **(kwargs or {}))
+        if not func.is_view and not func.name().startswith(_NO_KERNEL):
             self.kernels += 1
-            self.moved_bytes += sum(_sizes((args, kwargs, found)).values())
-        return found
+            self.moved_bytes += sum(_sizes((args, kwargs, result)).values())
+        return result
 
 
 def _sizes(values: Any) -> dict[int, int]:
@@ -56,7 +56,9 @@ def _sizes(values: Any) -> dict[int, int]:
 
 
 def work_of(run_round: Callable[[], RoundReport], groups: int) -> dict[str, Any]:
-    """Return what a round asks for, and the least seconds that it takes on an H100.
+    """Return what a round asks for, and an estimate of its seconds on an H100.
+
+    Counted are the operators of the CPU. A GPU has some others, such as those of norms, and pads its batches.
 
     Parameters
     ----------
@@ -67,8 +69,8 @@ def work_of(run_round: Callable[[], RoundReport], groups: int) -> dict[str, Any]
     Returns
     -------
     dict
-        `flops` of the models, `bytes` that are moved, `kernels`, those `in_a_row`; `least_seconds` by each
-        of them, as if the others took none.
+        `flops` of the models, `bytes` that are moved, `kernels`, those `in_a_row`; `h100_seconds` by each
+        of them, as if the others took none: no cache, all kernels of one length.
     """
     with Counted() as counted:
         results = run_round().results
@@ -79,7 +81,7 @@ def work_of(run_round: Callable[[], RoundReport], groups: int) -> dict[str, Any]
         "bytes": counted.moved_bytes,
         "kernels": counted.kernels,
         "in_a_row": in_a_row,
-        "least_seconds": {
+        "h100_seconds": {
             "flops": flops / FLOPS_PER_SECOND,
             "bytes": counted.moved_bytes / BYTES_PER_SECOND,
             "kernels": in_a_row * KERNEL_SECONDS,
