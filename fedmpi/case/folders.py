@@ -44,7 +44,7 @@ def refuse_other_config(case: Case, stored: Mapping[str, Any], folder: Path) -> 
     if differences:
         raise BadInput(
             f"{folder} holds a run of another configuration ({'; '.join(differences)}); "
-            "choose another folder with --out"
+            "give the suite another name, or choose another folder with --out"
         )
 
 

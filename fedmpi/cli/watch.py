@@ -84,7 +84,7 @@ class Watch:
         reason = f": {self.progress.reason}" if self.progress.reason else ""
         if self.status == "running" and lock.state(self.folder) != "live":
             self.status = "stale"
-            reason = ": no live process holds the folder; resume it, this goes on then"
+            reason = ": it was killed, no process works on it; resume it, and this goes on"
         if self.status == "interrupted":
             reason += "; this goes on when it is resumed"
         self.status_line = f"{self.status}{reason}"
@@ -197,7 +197,7 @@ def _pace(watched: Watch) -> str:
     text = f"round {progress.current} of {progress.planned}; {_duration(progress.seconds)} so far"
     if pace > 0:
         text += f"; {1 / pace:.3g} rounds/s"
-        if progress.status == "running" and 0 < left < _LONGEST_S:
+        if watched.status == "running" and 0 < left < _LONGEST_S:
             text += f"; {_duration(left)} left, end {datetime.now() + timedelta(seconds=left):%a %H:%M}"
     waits = not watched.single and progress.status in _CODES
     return f"{text}{'; waiting for another run' * waits}"

@@ -39,4 +39,4 @@ def find(name: str) -> Path:
         if candidate.is_file():
             return candidate
     nearest = closest(short, bundled())
-    raise BadInput(f"{name}: no such suite{nearest} (`fedmpi suites` lists the bundled ones)")
+    raise BadInput(f"{name}: no such suite or file{nearest} (`fedmpi suites` lists the bundled ones)")

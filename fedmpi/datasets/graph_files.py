@@ -156,8 +156,8 @@ def _labels(items: Sequence[Item], task: str, path: Path) -> Labels:
     rows = [_row(item) for item in items]
     widths = sorted({len(row) for row in rows if row is not None})
     if len(widths) != 1:
-        found = " and ".join(map(str, widths)) or "not there"
-        raise BadInput(f"{path}: y must be equally long in all graphs, here it is {found}")
+        wrong = f"y must be equally long in all graphs, here it is {' and '.join(map(str, widths))}"
+        raise BadInput(f"{path}: {wrong if widths else 'no graph has y, its label'}")
     nothing = np.full(widths[0], np.nan)
     values = np.array([nothing if row is None else row for row in rows])
     return own_labels.of_numbers(values, _columns(widths[0]), task, str(path))

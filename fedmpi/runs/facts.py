@@ -180,5 +180,5 @@ def _about_ranks(case: Case, workers: Sequence[int], facts: Mapping[str, Any]) -
         server = "" if case.shared else " and a server"
         yield (
             f"warning: {len(ranks)} ranks for {len(facts['rank_of_client'])} clients{server}: "
-            f"ranks {', '.join(map(str, idle))} are idle"
+            + (f"rank {idle[0]} is idle" if len(idle) == 1 else f"ranks {', '.join(map(str, idle))} are idle")
         )

@@ -231,6 +231,11 @@ def test_graphs_that_do_not_fit_are_refused_and_leave_nothing(write, source, val
     assert not source.cache.exists()
 
 
+def test_graphs_of_which_none_has_a_label_are_refused(write, source):
+    with refused("no graph has y, its label"):
+        source.check(write([Data(x=torch.ones(2, 2), edge_index=edges((0, 1)))]))
+
+
 OF_NODES = [
     ({"y": None}, "y must have a label for each node, as this is no list of graphs"),
     ({"y": torch.arange(5)}, "y has 5 rows for 6 nodes"),

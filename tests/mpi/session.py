@@ -152,7 +152,7 @@ def check_idle_ranks_are_named(world, root):
     complete(only(root / "idle", "case=fedavg", "dataset.synthetic.domains=2"), world, notes)
     idle = world.is_root and world.size > 3
     said = [note for note in notes.notes if note.endswith("idle")]
-    assert said == (["warning: 4 ranks for 2 clients and a server: ranks 3 are idle"] if idle else [])
+    assert said == (["warning: 4 ranks for 2 clients and a server: rank 3 is idle"] if idle else [])
 
 
 def check_device_buffers_change_nothing(world, root):

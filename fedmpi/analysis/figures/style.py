@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 
-from fedmpi.analysis.names import COLOURS, ORDER
+from fedmpi.analysis.names import COLOURS, ORDER, algorithm_looks
 from fedmpi.errors import BadInput
 from fedmpi.store import disk
 
@@ -204,13 +204,13 @@ def save(figure: Figure, image: Path) -> None:
 def looks(algorithms: Sequence[str]) -> list[dict[str, Any]]:
     """Return colour and dashes of each line of a panel by its algorithm.
 
-    An algorithm has one colour in all pictures; further lines of it have other dashes. Where all lines are
-    of one algorithm each has its own colour.
+    An algorithm has its colour of the page; further lines of it have other dashes. Where all lines are of one
+    algorithm each has its own colour.
     """
     if len(algorithms) > 1 and len(set(algorithms)) == 1:
         return looks([name for name, _ in zip(ORDER, algorithms, strict=False)])
-    others = [name for name in dict.fromkeys(algorithms) if name not in ORDER]
-    places = [(*ORDER, *others).index(name) for name in algorithms]
+    numbers = algorithm_looks(algorithms, len(DASHES))
+    places = [numbers[name] for name in algorithms]
     repeats = [places[:number].count(place) for number, place in enumerate(places)]
     return [
         {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[(place + repeat) % len(DASHES)]}

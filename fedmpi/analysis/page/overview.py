@@ -199,8 +199,13 @@ def _figure(metric: Metric, name: str, title: str, meaning: str, pasted: bool = 
 
 
 def ahead(setting: Setting, rule: str = LAST) -> list[Cell]:
-    """Return the cells of the best headline, several where they tie; of equal ones the reference alone."""
-    own = [cell for cell in setting.cells if (lead := setting.lead(cell)) is None or lead.verdict != EQUAL]
+    """Return the cells of the best headline, several where they tie; of equal ones the reference alone.
+
+    Cells with fewer seeds than others are not among them.
+    """
+    most = max(len(cell.runs) for cell in setting.cells)
+    whole = [cell for cell in setting.cells if len(cell.runs) == most]
+    own = [cell for cell in whole if (lead := setting.lead(cell)) is None or lead.verdict != EQUAL]
     metric = setting.metric
     return leaders(own, lambda cell: metric.sign * metric.scale * cell.score(rule).mean, metric.digits)
 

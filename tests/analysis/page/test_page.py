@@ -135,6 +135,12 @@ def test_one_algorithm_leads_nobody_and_those_that_tie_as_printed_share_the_lead
     assert table_of(html, "cells-0").count("★") == 4  # of two algorithms, by two rules
 
 
+def test_who_has_fewer_seeds_than_others_does_not_lead(record):
+    html = page_of(record({"fedavg": [[0.7, 0.8]] * 2, "fedprox": [[0.9, 0.9]]})).html("page", [])
+    assert "<strong>FedAvg</strong> has the best test accuracy in the last round, 75.00" in html
+    assert "90.00 (1 of 2 seeds)" in html and table_of(html, "cells-0").count("★") == 2
+
+
 def test_who_is_not_better_than_a_constant_prediction_is_named(record):
     scores = {"fedavg": [[0.9, 0.8]], "fedprox": [[0.7, 0.8]], "self-train": [[0.5, 0.6]]}
     folder = record(scores, provenance={"constants": {"accuracy": [0.7, 0.8]}})
