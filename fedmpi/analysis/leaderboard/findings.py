@@ -68,10 +68,10 @@ def lead(found: Board) -> str:
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
     leads = found.leads(first)
-    spread = f"on single federations {min(leads):+.1f} to {max(leads):+.1f}"
-    interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+.1f} to {best.high:+.1f}; "
+    spread = f"on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
+    interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
     price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
-    said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+.1f} points"
+    said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+z.1f} points"
     sure = {
         "better": f" It is judged better, with probability {_chance(best.better)}.",
         "equivalent": f" The two are practically equivalent, with probability {_chance(best.equivalent)}.",
@@ -146,7 +146,7 @@ def _kinds(found: Board) -> Iterator[list[object]]:
         whole = {method: each for method, each in leads.items() if len(each) == len(federations)}
         means = {method: float(np.mean(each)) for method, each in whole.items()}
         order = sorted(means, key=lambda method: -means[method])[:_SHOWN]
-        shown = [f"{algorithm_name(method)} {means[method]:+.1f}" for method in order]
+        shown = [f"{algorithm_name(method)} {means[method]:+z.1f}" for method in order]
         if order:
             better, worse = part.tally(order[0], REFERENCE)
             spent = cost(part, order[0]).to_target[SECONDS]

@@ -24,8 +24,8 @@ def judged(found: Board) -> str:
     lines = [
         [
             algorithm_name(method),
-            f"{each.mean:+.2f}",
-            _NONE if math.isnan(each.low) else f"{each.low:+.2f} to {each.high:+.2f}",
+            f"{each.mean:+z.2f}",
+            _NONE if math.isnan(each.low) else f"{each.low:+z.2f} to {each.high:+z.2f}",
             *(_number(chance, ".2f") for chance in (each.better, each.equivalent, each.worse)),
             each.decision,
             each.datasets,
