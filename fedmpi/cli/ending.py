@@ -31,7 +31,7 @@ def _usage(error: Any) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":
         return " ".join(message.split())  # nothing: rich has shown it already
     command = f"{error.ctx.command_path} --help" if error.ctx else "--help"
-    return f"{' '.join(message.split()).rstrip('.')}; see {command}"
+    return f"{' '.join(message.split()).rstrip('.?')}; see {command}"
 
 
 _NO_PLACE = (

@@ -59,7 +59,10 @@ def sweep(
 
         return until_decided(path, options, share, budget, deciding)
     if deciding != _AS_PLANNED:
-        raise BadInput("--dry-run, --max-seeds, --spending and --rows: only with --until-decided")
+        raise BadInput(
+            "--dry-run, --max-seeds, --spending and --rows: only with --until-decided "
+            "(fedmpi run SUITE --list shows the cases)"
+        )
     selection = Selection(cases=share.cases, share=share.share)
     found = read(path, options.overrides)
     plan = plan_suite(found, options.out, resume=True, selection=selection, ranks=options.ranks)
