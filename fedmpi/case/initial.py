@@ -83,4 +83,4 @@ def check_name(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise BadInput(f"{path}: the name of a model must end in {' or '.join(SUFFIXES)}")
     if path.suffix == ".safetensors" and importlib.util.find_spec("safetensors") is None:
-        raise BadInput(f"{path}: this format needs the extra models (pip install safetensors), or use a .pt")
+        raise BadInput(f"{path}: this format needs the extra models: pip install safetensors, or use a .pt")
