@@ -53,7 +53,6 @@ _ALGORITHMS = {
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 
 _FORMS = {
-    "fedavg-sgd": "FedAvg with SGD",
     "one-shot-mean": "one-shot averaging",
     "dfedavgm": "DFedAvgM",
     "fedbuff": "FedBuff",
