@@ -53,6 +53,7 @@ _ALGORITHMS = {
 """Names as papers write them, in the order in which algorithms take colours and dashes."""
 
 _FORMS = {
+    "fedavg-again": "FedAvg tuned again",
     "one-shot-mean": "one-shot averaging",
     "dfedavgm": "DFedAvgM",
     "fedbuff": "FedBuff",

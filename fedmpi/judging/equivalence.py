@@ -25,7 +25,7 @@ FEWEST_DATASETS = 5
 """With fewer there is no interval and no decision. For normal leads the bootstrap's interval covers 75 % with
 three, 85 % with five and 91 % with twelve, in place of 95 %."""
 
-OPEN = "open"
+UNDECIDED = "undecided"
 """Decision where none of the three statements is sure."""
 
 _SAMPLES, _SEED = 5_000, 1
@@ -38,18 +38,19 @@ class Comparison:
 
     Attributes
     ----------
-    mean : float
-        NaN without a dataset.
+    mean, median : float
+        Over the datasets; NaN without one.
     datasets : int
     low, high : float
         95 % interval of the mean: percentile bootstrap, which draws datasets with all their seeds. NaN with
         fewer than `FEWEST_DATASETS`.
     better, equivalent, worse : float
-        Posterior probabilities that differences are above, within and below the region of practical
-        equivalence. NaN with fewer than `FEWEST_DATASETS`.
+        Posterior probabilities that means of two differences are most often above, within and below the
+        region of practical equivalence. NaN with fewer than `FEWEST_DATASETS`.
     """
 
     mean: float
+    median: float
     datasets: int
     low: float = math.nan
     high: float = math.nan
@@ -59,9 +60,9 @@ class Comparison:
 
     @property
     def decision(self) -> str:
-        """Better, worse, equivalent or `OPEN`."""
+        """Better, worse, equivalent or `UNDECIDED`."""
         found = (name for name in ("better", "worse", "equivalent") if getattr(self, name) >= SURE)
-        return next(found, OPEN)
+        return next(found, UNDECIDED)
 
 
 def compare(differences: npt.ArrayLike) -> Comparison:
@@ -73,9 +74,9 @@ def compare(differences: npt.ArrayLike) -> Comparison:
         baycomp is missing.
     """
     given = np.asarray(differences, np.float64)
-    mean = float(given.mean()) if len(given) else math.nan
+    mean, median = (float(each(given)) if len(given) else math.nan for each in (np.mean, np.median))
     if len(given) < FEWEST_DATASETS:
-        return Comparison(mean, len(given))
+        return Comparison(mean, median, len(given))
     try:
         from baycomp import SignedRankTest
     except ImportError as error:
@@ -95,4 +96,4 @@ def compare(differences: npt.ArrayLike) -> Comparison:
     )
     low, high = map(float, drawn.confidence_interval)
     worse, equivalent, better = map(float, chances)
-    return Comparison(mean, len(given), low, high, better, equivalent, worse)
+    return Comparison(mean, median, len(given), low, high, better, equivalent, worse)

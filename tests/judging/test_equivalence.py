@@ -17,8 +17,8 @@ from fedmpi.judging.equivalence import compare
         ([3.0, 2.5, 4.0, 3.5, 2.8, 3.1], "better"),
         ([-3.0, -2.5, -4.0, -3.5, -2.8, -3.1], "worse"),
         ([0.2, -0.3, 0.1, 0.4, -0.2, 0.0], "equivalent"),
-        ([4.0, -3.0, 2.0, -4.0, 0.5, 1.5], "open"),
-        ([3.0, 3.0, 3.0, 3.0], "open"),
+        ([4.0, -3.0, 2.0, -4.0, 0.5, 1.5], "undecided"),
+        ([3.0, 3.0, 3.0, 3.0], "undecided"),
     ],
 )
 def test_differences_decide_where_they_lean_one_way_or_do_not_matter(differences, decision):

@@ -22,6 +22,13 @@ def tried(found: Board, method: str) -> list[int]:
     return [len({row.settings for row in entry.tuning}) for entry in entries if entry.tuning]
 
 
+def diverged(found: Board, method: str) -> float:
+    """Return the share of a method's runs of the tuning that have diverged, on the finished federations."""
+    return mean(
+        row.status == "diverged" for data in found.finished for row in found.entry(data, method).tuning
+    )
+
+
 def expected(found: Board, method: str) -> list[float]:
     """Return a method's expected score by `BUDGETS`, mean over the finished federations.
 

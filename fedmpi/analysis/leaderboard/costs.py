@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedmpi.analysis.leaderboard.board import Board
 from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.leaderboard.track import SEEDS
 
 SECONDS = "cpu_seconds_to_target"
 TO_TARGET = {
@@ -32,10 +33,10 @@ class Costs:
     flops : float
         Of a run, in FedAvg's on the same federation: geometric mean.
     reached : float
-        Share of the runs that reach FedAvg's mean validation score.
+        Share of the runs, diverged ones too, whose validation score becomes as good as their target.
     to_target : mapping
         Of each of `TO_TARGET` what it took until then, in FedAvg's mean on the same federation: median over
-        the runs that reach it.
+        the runs; NaN where half of them or more never reach it.
     """
 
     kilobytes: float
@@ -54,10 +55,12 @@ def cost(found: Board, method: str) -> Costs:
             continue
         bytes_.append(mean(row.bytes_per_client for row in rows))
         flops.append(_ratio(mean(row.model_gflop for row in rows), mean(row.model_gflop for row in base)))
-        reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
+        aimed = [row for row in rows if not math.isnan(row.target)]
+        lost = [False] * (len(SEEDS) - len(rows)) if aimed else []
+        reached += [*(not math.isnan(row.rounds_to_target) for row in aimed), *lost]
         for name, ratios in spent.items():
             usual = mean(getattr(row, name) for row in base)
-            ratios += [_ratio(getattr(row, name), usual) for row in rows]
+            ratios += [*(_ratio(getattr(row, name), usual) for row in aimed), *(math.nan for _ in lost)]
     return Costs(
         mean(bytes_) / 1e3,
         math.exp(mean(math.log(each) for each in flops if each)),
@@ -71,9 +74,12 @@ def _ratio(value: float, base: float) -> float:
     return value / base if base else math.nan
 
 
-def _median(values: Iterable[float]) -> float:
-    known = [each for each in values if not math.isnan(each)]
-    return float(np.median(known)) if known else math.nan
+def _median(values: Sequence[float]) -> float:
+    """Return the median, NaN being above all numbers; NaN where it is none of them."""
+    half = (
+        float(np.median([math.inf if math.isnan(each) else each for each in values])) if values else math.inf
+    )
+    return half if half < math.inf else math.nan
 
 
 def mean(values: Iterable[float]) -> float:

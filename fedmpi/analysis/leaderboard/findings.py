@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.board import Board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
-from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
+from fedmpi.analysis.leaderboard.rows import AGAIN, ALONE, REFERENCE
 from fedmpi.analysis.names import algorithm_name, joined
-from fedmpi.judging.equivalence import FEWEST_DATASETS, OPEN, SURE
+from fedmpi.judging.equivalence import FEWEST_DATASETS, SURE, UNDECIDED
 from fedmpi.tables.texts import markdown_of
 
 _ALONE = {
@@ -45,7 +46,8 @@ def sentences(found: Board) -> list[str]:
     """Return what is to be known first of a track, one thought each."""
     if not found.finished:
         return ["No federation is finished yet."]
-    listed = [progress(found), lead(found), decided(found), not_learned(found), ranked(found)]
+    said = (progress, lead, decided, verdicts, by_chance, not_learned, ranked)
+    listed = [each(found) for each in said]
     return [each for each in listed if each]
 
 
@@ -68,16 +70,16 @@ def lead(found: Board) -> str:
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
     leads = found.leads(first)
-    spread = f"on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
+    spread = f"median {best.median:+z.1f}, on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
     interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
     price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+z.1f} points"
     sure = {
         "better": f" It is judged better, with probability {_chance(best.better)}.",
         "equivalent": f" The two are practically equivalent, with probability {_chance(best.equivalent)}.",
-        OPEN: ""
+        UNDECIDED: ""
         if math.isnan(best.better)
-        else f" That it is better has probability {best.better:.2f}: open.",
+        else f" That it is better has probability {best.better:.2f}: undecided.",
     }
     return f"{said} ({interval}{spread}){price}.{sure[best.decision]}"
 
@@ -91,7 +93,7 @@ def decided(found: Board) -> str:
     if not found.comparisons:
         return ""
     by_decision = grouped(found.comparisons, lambda method: found.comparisons[method].decision)
-    left, total = by_decision.pop(OPEN, []), len(found.comparisons)
+    left, total = by_decision.pop(UNDECIDED, []), len(found.comparisons)
     tallies = {method: found.tally(method, REFERENCE) for method in left}
     wins, losses = (_names([method for method in left if tallies[method][place]]) for place in (0, 1))
     parts = [f"{len(each)} {_WORDS.get(key, key)} ({_names(each)})" for key, each in by_decision.items()]
@@ -105,7 +107,31 @@ def decided(found: Board) -> str:
     alone = (
         f" {whose}ignificantly better on at least one federation: {wins}; worse: {losses}." if left else ""
     )
-    return f"{said}.{alone}{f' Open: {rest} of {total}.' if rest else ''}"
+    return f"{said}.{alone}{f' Neither: {rest} of {total}.' if rest else ''}"
+
+
+def verdicts(found: Board) -> str:
+    """Return how many verdicts there are on single federations, and where methods are better most often."""
+    said = {data: Counter(found.verdicts(data).values()) for data in found.finished}
+    better, worse = (sum(each[verdict] for each in said.values()) for verdict in ("better", "worse"))
+    most = max(said, key=lambda data: said[data]["better"])
+    if len(said) < 2 or not better:
+        return ""
+    where = f"{said[most]['better']} of them on {most}"
+    return f"Verdicts on single federations: {better} better, {where}; {worse} worse."
+
+
+def by_chance(found: Board) -> str:
+    """Return what a second tuning of FedAvg leads by."""
+    again = found.leads(AGAIN)
+    if not again:
+        return ""
+    better, worse = found.tally(AGAIN, REFERENCE)
+    spread = f"on single federations {min(again):+z.1f} to {max(again):+z.1f}"
+    return (
+        f"{algorithm_name(AGAIN)}, with as many other candidates, leads by {np.mean(again):+z.1f} points "
+        f"({spread}; better on {better}, worse on {worse}): so much is the chance of the tuning."
+    )
 
 
 def not_learned(found: Board) -> str:

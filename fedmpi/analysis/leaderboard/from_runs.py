@@ -35,7 +35,7 @@ def rows_of(found: Track, runs: Iterable[Run], stage: str, earlier: Sequence[Row
     listed = [_row(found, run, stage, pairs) for run in ended]
     targets = _targets([row for row in earlier if row.stage == stage]) | _targets(listed)
     both = zip(listed, ended, strict=True)
-    return [_with_target(row, run, targets.get(row.data, math.nan)) for row, run in both]
+    return [_with_target(row, run, targets.get((row.data, row.seed), math.nan)) for row, run in both]
 
 
 def _row(found: Track, run: Run, stage: str, pairs: Mapping[str, Pair]) -> Row:
@@ -91,7 +91,7 @@ def _at(run: Run, part: str, place: int) -> float:
 def _worst_decile(run: Run, place: int) -> float:
     metric = run.headline
     own = run.results.get(f"{'' if metric.scope == 'client' else 'client_'}{metric.field()}")
-    if own is None or own.ndim == 1:
+    if own is None or own.ndim == 1 or len(run.clients) == 1:
         return math.nan
     return clients.lowest_decile(own[place], metric.sign)
 
@@ -104,10 +104,11 @@ def _cpu_seconds(run: Run) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return found
 
 
-def _targets(listed: Iterable[Row]) -> dict[str, float]:
-    """Return FedAvg's mean validation score by federation."""
-    known = grouped((row for row in listed if row.method == REFERENCE and row.scored), lambda row: row.data)
-    return {data: float(np.mean([row.val for row in each])) for data, each in known.items()}
+def _targets(listed: Iterable[Row]) -> dict[tuple[str, int], float]:
+    """Return FedAvg's validation score by federation and seed, the mean over its candidates."""
+    own = (row for row in listed if row.method == REFERENCE and row.scored)
+    known = grouped(own, lambda row: (row.data, row.seed))
+    return {place: float(np.mean([row.val for row in each])) for place, each in known.items()}
 
 
 def _with_target(row: Row, run: Run, target: float) -> Row:

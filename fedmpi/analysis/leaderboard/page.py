@@ -20,7 +20,7 @@ from fedmpi.metrics.metric import Metric
 EARLIER_PAGE = "leaderboard-earlier.md"
 """File name of the page of the earlier tracks."""
 
-COLOURS = {"better": "#0072B2", "worse": "#D55E00", "equivalent": "#009E73", "open": "#777777"}
+COLOURS = {"better": "#0072B2", "worse": "#D55E00", "equivalent": "#009E73", "undecided": "#777777"}
 """Of decisions."""
 
 _NAMED = 5

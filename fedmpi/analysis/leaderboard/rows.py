@@ -21,6 +21,9 @@ TUNING, FINAL = "tuning", "final"
 REFERENCE = "fedavg"
 """Method whose validation score is the target that others are to reach."""
 
+AGAIN = "fedavg-again"
+"""The same, tuned with other candidates: what it leads by is what tuning leaves to chance."""
+
 ALONE = "self-train"
 """Method that shows what training together is worth."""
 
@@ -67,14 +70,15 @@ class Row:
         The headline in that round, mean over clients; NaN for a run that has diverged.
     worst_decile : float
         Mean of the test scores in that round over the worst tenth of the clients, at least one; NaN where
-        clients have no scores of their own.
+        clients have no scores of their own, and of a single client.
     clients : int
     bytes_per_client : float
         Up and down, mean over participants and rounds.
     model_gflop, cpu_seconds : float
         Of training, all clients and rounds; of all ranks and rounds.
     target : float
-        Mean validation score of FedAvg's runs on the federation; NaN where there are none.
+        Validation score of FedAvg's run on the federation with this seed, the mean over its candidates;
+        NaN where there is none.
     rounds_to_target, cpu_seconds_to_target : float
         Until the validation score is as good; NaN where it never is.
     gflop_to_target, bytes_to_target, virtual_seconds_to_target : float

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.board import CONSTANT, OPEN, Board
-from fedmpi.analysis.leaderboard.budget import BUDGETS, expected, tried
+from fedmpi.analysis.leaderboard.budget import BUDGETS, diverged, expected, tried
 from fedmpi.analysis.leaderboard.costs import TO_TARGET, cost, mean
 from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
 from fedmpi.analysis.names import algorithm_name
@@ -16,6 +17,9 @@ from fedmpi.tables.table import Column, Table
 from fedmpi.tables.texts import markdown, markdown_of
 
 _NONE = "–"
+_FEW = 3
+"""A setting of so many values at most is one that is counted."""
+
 _MARKS = {"better": " ▲", "worse": " ▼"}
 
 
@@ -25,6 +29,7 @@ def judged(found: Board) -> str:
         [
             algorithm_name(method),
             f"{each.mean:+z.2f}",
+            f"{each.median:+z.2f}",
             _NONE if math.isnan(each.low) else f"{each.low:+z.2f} to {each.high:+z.2f}",
             *(_number(chance, ".2f") for chance in (each.better, each.equivalent, each.worse)),
             each.decision,
@@ -32,7 +37,15 @@ def judged(found: Board) -> str:
         ]
         for method, each in found.comparisons.items()
     ]
-    headings = ("", "lead over FedAvg, points", "95 % interval", "P(better)", "P(equivalent)", "P(worse)")
+    headings = (
+        "",
+        "lead over FedAvg, points: mean",
+        "median",
+        "95 % interval of the mean",
+        "P(better)",
+        "P(equivalent)",
+        "P(worse)",
+    )
     return markdown_of((*headings, "decision", "federations"), lines)
 
 
@@ -87,12 +100,14 @@ def budgets(found: Board) -> str:
         [
             algorithm_name(method),
             _range(counts[method]),
+            f"{diverged(found, method):.0%}",
             *map(partial(_shown, found), expected(found, method)),
         ]
         for method in found.competitors
     ]
     return markdown_of(
-        ("", "candidates", *(f"n = {count}" for count in shown)), [line[: 2 + len(shown)] for line in lines]
+        ("", "candidates", "diverged", *(f"n = {count}" for count in shown)),
+        [line[: 3 + len(shown)] for line in lines],
     )
 
 
@@ -108,7 +123,7 @@ def scores(found: Board) -> str:
     """Return a line per method: its score on each federation, with its interval."""
     best = {data: _best(found, data) for data in found.federations}
     lines = _by_method(found, lambda data, each: _score(found, data, each, found.verdicts(data), best[data]))
-    return markdown_of(("", *found.federations), [*lines, *_constants(found)])
+    return markdown_of(("", *found.federations), [*lines, *_wins(found), *_constants(found)])
 
 
 def _by_method(found: Board, entry: Callable[[str, str], str]) -> list[list[str]]:
@@ -119,17 +134,27 @@ def _by_method(found: Board, entry: Callable[[str, str], str]) -> list[list[str]
     ]
 
 
+def _wins(found: Board) -> list[list[str]]:
+    """Return how many methods are better and worse than FedAvg."""
+    said = [list(found.verdicts(data).values()) for data in found.federations]
+    counts = [_counts(each) for each in said]
+    return [["better / worse than FedAvg", *counts]] if any(said) else []
+
+
+def _counts(said: Sequence[str]) -> str:
+    return f"{said.count('better')} / {said.count('worse')} of {len(said)}" if said else _NONE
+
+
 def _constants(found: Board) -> list[list[str]]:
     """Return what a constant prediction scores, and how many methods are better and worse."""
     if not found.constants:
         return []
-    scored, counts = ["*constant prediction*"], ["better / worse than that"]
+    scored, counts = ["*constant prediction*"], ["better / worse than the constant"]
     for data in found.federations:
         each = estimate(list(found.constants.get(data, {}).values()))
-        said = list(found.verdicts(data, CONSTANT).values())
         shown = " ± ".join(map(found.metric.shown, (each.mean, each.half)))
         scored.append(_NONE if math.isnan(each.mean) else shown)
-        counts.append(f"{said.count('better')} / {said.count('worse')} of {len(said)}" if said else _NONE)
+        counts.append(_counts(list(found.verdicts(data, CONSTANT).values())))
     return [scored, counts]
 
 
@@ -158,6 +183,45 @@ def _setting(found: Board, data: str, method: str) -> str:
     rows = found.entries[data, method].rows
     parts = [part.partition("=") for part in (rows[0].settings if rows else "").split()]
     return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, _, value in parts) or _NONE
+
+
+def choices(found: Board) -> str:
+    """Return how many winners have each value of what most methods draw from a few values, by federation."""
+    tried = {
+        method: {
+            part
+            for data in found.finished
+            for row in found.entries[data, method].tuning
+            for part in row.settings.split()
+        }
+        for method in found.competitors
+    }
+    drawn = {method: {part.partition("=")[0] for part in parts} for method, parts in tried.items()}
+    values = grouped(sorted(set().union(*tried.values())), lambda part: part.partition("=")[0])
+    common = {
+        key: parts
+        for key, parts in values.items()
+        if len(parts) <= _FEW and 2 * sum(key in each for each in drawn.values()) > len(drawn)
+    }
+    lines = [
+        [
+            f"`{part}`",
+            *(
+                _choosing(found, data, part, [each for each in drawn if key in drawn[each]])
+                for data in found.federations
+            ),
+        ]
+        for key, parts in common.items()
+        for part in parts
+    ]
+    return markdown_of(("", *found.federations), lines) if lines else ""
+
+
+def _choosing(found: Board, data: str, part: str, methods: Sequence[str]) -> str:
+    """Return how many of some methods have a setting in their winner on a federation."""
+    rows = [each for method in methods if (each := found.entries[data, method].rows)]
+    count = sum(part in each[0].settings.split() for each in rows)
+    return f"{count} of {len(rows)}" if data in found.finished else "open"
 
 
 def _methods(found: Board) -> list[str]:
