@@ -69,8 +69,7 @@ def lead(found: Board) -> str:
     best, spent = found.comparisons[first], cost(found, first).to_target[SECONDS]
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
-    leads = found.leads(first)
-    spread = f"median {best.median:+z.1f}, on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
+    spread = f"median {best.median:+z.1f}, {_spread(found.leads(first))}"
     interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
     price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+z.1f} points"
@@ -82,6 +81,13 @@ def lead(found: Board) -> str:
         else f" That it is better has probability {best.better:.2f}: undecided.",
     }
     return f"{said} ({interval}{spread}){price}.{sure[best.decision]}"
+
+
+def _spread(leads: Sequence[float]) -> str:
+    """Return the least and the largest lead."""
+    if len(leads) == 1:
+        return "on one federation"
+    return f"on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
 
 
 def _chance(probability: float) -> str:
@@ -127,10 +133,9 @@ def by_chance(found: Board) -> str:
     if not again:
         return ""
     better, worse = found.tally(AGAIN, REFERENCE)
-    spread = f"on single federations {min(again):+z.1f} to {max(again):+z.1f}"
     return (
         f"{algorithm_name(AGAIN)}, with as many other candidates, leads by {np.mean(again):+z.1f} points "
-        f"({spread}; better on {better}, worse on {worse}): so much is the chance of the tuning."
+        f"({_spread(again)}; better on {better}, worse on {worse}): so much is the chance of the tuning."
     )
 
 
