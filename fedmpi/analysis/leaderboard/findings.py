@@ -62,8 +62,8 @@ def progress(found: Board) -> str:
 
 def lead(found: Board) -> str:
     """Return which method leads FedAvg the most, by how much, at what cost, and how sure that is."""
-    everywhere = (name for name, each in found.comparisons.items() if each.datasets == len(found.finished))
-    first = next(everywhere, None)
+    whole = (name for name, each in found.comparisons.items() if each.datasets == len(found.finished))
+    first = next((name for name in whole if name != AGAIN), None)
     if first is None:
         return ""
     best, spent = found.comparisons[first], cost(found, first).to_target[SECONDS]
@@ -121,10 +121,10 @@ def verdicts(found: Board) -> str:
     said = {data: Counter(found.verdicts(data).values()) for data in found.finished}
     better, worse = (sum(each[verdict] for each in said.values()) for verdict in ("better", "worse"))
     most = max(said, key=lambda data: said[data]["better"])
-    if len(said) < 2 or not better:
+    if len(said) < 2 or not better + worse:
         return ""
-    where = f"{said[most]['better']} of them on {most}"
-    return f"Verdicts on single federations: {better} better, {where}; {worse} worse."
+    where = f" ({said[most]['better']} of them on {most})" if better else ""
+    return f"Verdicts on single federations: {better} better{where}, {worse} worse."
 
 
 def by_chance(found: Board) -> str:
@@ -173,7 +173,7 @@ def kinds(boards: Iterable[Board]) -> str:
 def _kinds(found: Board) -> Iterator[list[object]]:
     for label, federations in _groups(found).items():
         part = found.part(federations)
-        leads = {method: part.leads(method) for method in found.comparisons}
+        leads = {method: part.leads(method) for method in found.comparisons if method != AGAIN}
         whole = {method: each for method, each in leads.items() if len(each) == len(federations)}
         means = {method: float(np.mean(each)) for method, each in whole.items()}
         order = sorted(means, key=lambda method: -means[method])[:_SHOWN]
