@@ -385,6 +385,18 @@ def test_the_page_shows_scores_with_the_best_in_bold_and_what_is_open(demo):
     assert "no federation is finished yet" in page_of(board(demo, []))
 
 
+def test_the_page_says_where_runs_end_before_they_have_learned(tmp_path):
+    long = track_of(tmp_path, SUITE.replace("rounds = 2", "rounds = 20"))
+    rows = [
+        replace(each, best_round=19 if each.seed < 4 else 18)
+        for pair in long.candidates
+        for each in runs(*pair, mean=0.5)
+    ]
+    line = "| *best round in the last tenth* |"
+    assert f"{line} 30% | 30% |" in tables.scores(board(long, rows))
+    assert f"{line} 30% | – |" in tables.scores(board(long, [each for each in rows if each.data == "one"]))
+
+
 def test_the_page_counts_what_validation_chose_where_most_methods_draw_it(demo):
     rows = []
     for data, method in demo.candidates:

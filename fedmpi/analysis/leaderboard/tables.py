@@ -20,6 +20,9 @@ _NONE = "–"
 _FEW = 3
 """A setting of so many values at most is one that is counted."""
 
+_MANY = 10
+"""Runs of fewer rounds have no last tenth."""
+
 _MARKS = {"better": " ▲", "worse": " ▼"}
 
 
@@ -123,7 +126,7 @@ def scores(found: Board) -> str:
     """Return a line per method: its score on each federation, with its interval."""
     best = {data: _best(found, data) for data in found.federations}
     lines = _by_method(found, lambda data, each: _score(found, data, each, found.verdicts(data), best[data]))
-    return markdown_of(("", *found.federations), [*lines, *_wins(found), *_constants(found)])
+    return markdown_of(("", *found.federations), [*lines, *_wins(found), *_constants(found), *_late(found)])
 
 
 def _by_method(found: Board, entry: Callable[[str, str], str]) -> list[list[str]]:
@@ -156,6 +159,21 @@ def _constants(found: Board) -> list[list[str]]:
         scored.append(_NONE if math.isnan(each.mean) else shown)
         counts.append(_counts(list(found.verdicts(data, CONSTANT).values())))
     return [scored, counts]
+
+
+def _late(found: Board) -> list[list[str]]:
+    """Return how many of the winners' runs have their best round in the last tenth of the rounds."""
+    shares = [_share_late(found, data) for data in found.federations]
+    return [["*best round in the last tenth*", *shares]] if {*shares} != {_NONE} else []
+
+
+def _share_late(found: Board, data: str) -> str:
+    late = []
+    for method in found.competitors:
+        cases = found.track.candidates.get((data, method), ())
+        rounds = int(cases[0].settings.get("rounds", 0)) if cases else 0
+        late += [row.best_round > 0.9 * rounds for row in found.entries[data, method].rows if rounds >= _MANY]
+    return f"{mean(late):.0%}" if late and data in found.finished else _NONE
 
 
 def _best(found: Board, data: str) -> str:
