@@ -1,7 +1,7 @@
 """Random search: settings of a suite's cases that are drawn from stated distributions.
 
 Bergstra and Bengio, "Random search for hyper-parameter optimization", JMLR 13, 2012. A draw is a function of
-the candidate's number and of the setting's name. So a candidate has the same rate with all methods that draw
+the candidate's number, of the setting's name and of the stream that a rule may name. So a candidate has the same rate with all methods that draw
 rates from one distribution, and more candidates leave the earlier ones as they are.
 """
 
@@ -24,7 +24,7 @@ _DIGITS = 5
 """Significant ones of a drawn number."""
 
 
-def drawn(path: Path, table: Settings, candidate: str) -> Settings:
+def drawn(path: Path, table: Settings, stream: str, candidate: str) -> Settings:
     """Return the settings of a candidate.
 
     Parameters
@@ -34,6 +34,8 @@ def drawn(path: Path, table: Settings, candidate: str) -> Settings:
     table : dict
         Settings, nested as in a case, whose values are distributions: ``{ log-uniform = [low, high] }``,
         ``{ uniform = [low, high] }``, or ``{ choice = [...] }``.
+    stream : str
+        Other streams have other values; "" is that of rules without one.
     candidate : str
         Its label.
 
@@ -44,7 +46,7 @@ def drawn(path: Path, table: Settings, candidate: str) -> Settings:
     """
     found: Settings = {}
     for key, distribution in _flat(path, table, "").items():
-        found = merge(found, nested(key, _value(path, key, distribution, _uniform(candidate, key))))
+        found = merge(found, nested(key, _value(path, key, distribution, _uniform(stream, candidate, key))))
     return found
 
 
@@ -81,7 +83,7 @@ def _value(path: Path, key: str, distribution: Mapping[str, Any], place: float) 
     return min(max(float(f"{value:.{_DIGITS}g}"), low), high)  # rounding must not leave the interval
 
 
-def _uniform(candidate: str, key: str) -> float:
+def _uniform(stream: str, candidate: str, key: str) -> float:
     """Return the draw of a candidate's setting in [0, 1)."""
-    digest = hashlib.sha256(f"{candidate}/{key}".encode()).digest()
+    digest = hashlib.sha256("/".join(filter(None, (stream, candidate, key))).encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48

@@ -217,8 +217,13 @@ def _rule(path: Path, rule: Any) -> _Rule:
     if isinstance(rule, dict) and isinstance(rule.get("when"), dict):
         if set(rule) == {"when", "set"} and isinstance(rule["set"], dict):
             return _Rule(rule["when"], rule["set"])
-        if set(rule) == {"when", "draw"} and isinstance(rule["draw"], dict):
-            draw = partial(draws.drawn, path, rule["draw"])
+        stream = rule.get("stream", "")
+        if (
+            set(rule) - {"stream"} == {"when", "draw"}
+            and isinstance(rule["draw"], dict)
+            and isinstance(stream, str)
+        ):
+            draw = partial(draws.drawn, path, rule["draw"], stream)
             draw(f"{draws.AXIS}1")  # whether it has distributions
             return _Rule(rule["when"], {}, draw)
         if set(rule) == {"when", "skip"} and rule["skip"] is True:

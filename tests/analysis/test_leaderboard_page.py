@@ -65,7 +65,10 @@ def test_the_first_screen_says_which_method_by_how_much_at_what_cost_and_how_sur
         "significantly better on at least one federation: FedPer and self-train; worse: "
         "FedPer and self-train."
     )
-    assert said[3] == "Verdicts on single federations: 16 better (4 of them on A-dirichlet0.1), 13 worse."
+    assert (
+        said[3]
+        == "Verdicts against FedAvg on single federations: 16 better (4 of them on A-dirichlet0.1), 13 worse."
+    )
     assert said[4].startswith("Ditto has the best average rank: 1.") and len(said) == 5
 
 
@@ -82,7 +85,7 @@ def test_a_second_tuning_of_fedavg_shows_what_is_chance(found, rows):
     ]
     said = findings.sentences(board(found, [*rows, *again], planted.constants(found)))
     assert next(each for each in said if each.startswith("FedAvg tuned again")) == (
-        "FedAvg tuned again, with as many other candidates, leads by +5.0 points (on single federations +0.0 to "
+        "FedAvg tuned again, with other candidates, leads by +5.0 points (median +0.0, on single federations +0.0 to "
         "+40.0; better on 1, worse on 0): so much is the chance of the tuning."
     )
     assert said[1].startswith("Ditto has the largest mean lead")

@@ -63,6 +63,19 @@ def test_candidates_draw_their_settings_from_the_distributions_of_rules(expand):
     assert cases["fedavg-draw1"]["algorithm"] == "fedavg"
 
 
+def test_a_rule_may_draw_from_another_stream(expand):
+    rule = '[[where]]\nwhen = { algorithm = "fedprox" }\nstream = "again"\n'
+    other = expand(SEARCH + rule + "draw = { optimizer = { lr = { log-uniform = [1e-4, 1.0] } } }\n")
+    rates = {
+        method: [other[f"{method}-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
+        for method in ("fedavg", "fedprox")
+    }
+    assert rates["fedavg"] == [
+        expand(SEARCH)[f"fedavg-draw{each}"]["optimizer"]["lr"] for each in range(1, 41)
+    ]
+    assert not set(rates["fedavg"]) & set(rates["fedprox"])
+
+
 def test_what_is_drawn_stays_in_its_interval(expand):
     text = SEARCH.replace("log-uniform = [1e-4, 1.0]", "uniform = [0.9999985, 0.9999999]")
     rates = {case["optimizer"]["lr"] for case in expand(text).values()}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedmpi.analysis.leaderboard.board import Board
-from fedmpi.analysis.leaderboard.rows import REFERENCE
+from fedmpi.analysis.leaderboard.board import DIVERGED, Board
+from fedmpi.analysis.leaderboard.rows import REFERENCE, Row
 from fedmpi.analysis.leaderboard.track import SEEDS
 
 SECONDS = "cpu_seconds_to_target"
@@ -50,17 +50,18 @@ def cost(found: Board, method: str) -> Costs:
     bytes_, flops, reached = [], [], []
     spent: dict[str, list[float]] = {name: [] for name in TO_TARGET}
     for data in found.finished:
-        rows, base = found.entry(data, method).rows, found.entry(data, REFERENCE).rows
-        if not rows or not base:
-            continue
-        bytes_.append(mean(row.bytes_per_client for row in rows))
-        flops.append(_ratio(mean(row.model_gflop for row in rows), mean(row.model_gflop for row in base)))
-        aimed = [row for row in rows if not math.isnan(row.target)]
-        lost = [False] * (len(SEEDS) - len(rows)) if aimed else []
-        reached += [*(not math.isnan(row.rounds_to_target) for row in aimed), *lost]
+        entry, base = found.entry(data, method), found.entry(data, REFERENCE).rows
+        rows = entry.rows
+        if rows and base:
+            bytes_.append(mean(row.bytes_per_client for row in rows))
+            flops.append(_ratio(mean(row.model_gflop for row in rows), mean(row.model_gflop for row in base)))
+        missed = len(SEEDS) - len(rows) if entry.state == DIVERGED else 0
+        missed = missed if any(not math.isnan(row.target) for row in base) else 0
+        reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
+        reached += [False] * missed
         for name, ratios in spent.items():
             usual = mean(getattr(row, name) for row in base)
-            ratios += [*(_ratio(getattr(row, name), usual) for row in aimed), *(math.nan for _ in lost)]
+            ratios += [*(_of_run(row, name, usual) for row in rows), *[math.inf] * missed]
     return Costs(
         mean(bytes_) / 1e3,
         math.exp(mean(math.log(each) for each in flops if each)),
@@ -69,17 +70,23 @@ def cost(found: Board, method: str) -> Costs:
     )
 
 
+def _of_run(row: Row, name: str, usual: float) -> float:
+    """Return what a run took until the target; infinity if it never is there, NaN if that is unknown."""
+    if math.isnan(row.target):
+        return math.nan
+    return math.inf if math.isnan(row.rounds_to_target) else _ratio(getattr(row, name), usual)
+
+
 def _ratio(value: float, base: float) -> float:
     """Return how many times a value is another; NaN where that is 0: less than what was measured."""
     return value / base if base else math.nan
 
 
-def _median(values: Sequence[float]) -> float:
-    """Return the median, NaN being above all numbers; NaN where it is none of them."""
-    half = (
-        float(np.median([math.inf if math.isnan(each) else each for each in values])) if values else math.inf
-    )
-    return half if half < math.inf else math.nan
+def _median(values: Iterable[float]) -> float:
+    """Return the median of what is known; NaN where that is infinite."""
+    known = [each for each in values if not math.isnan(each)]
+    middle = float(np.median(known)) if known else math.inf
+    return middle if middle < math.inf else math.nan
 
 
 def mean(values: Iterable[float]) -> float:

@@ -46,8 +46,8 @@ def sentences(found: Board) -> list[str]:
     """Return what is to be known first of a track, one thought each."""
     if not found.finished:
         return ["No federation is finished yet."]
-    said = (progress, lead, decided, verdicts, by_chance, not_learned, ranked)
-    listed = [each(found) for each in said]
+    parts = (progress, lead, decided, verdicts, by_chance, not_learned, ranked)
+    listed = [part(found) for part in parts]
     return [each for each in listed if each]
 
 
@@ -69,7 +69,7 @@ def lead(found: Board) -> str:
     best, spent = found.comparisons[first], cost(found, first).to_target[SECONDS]
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
-    spread = f"median {best.median:+z.1f}, {_spread(found.leads(first))}"
+    spread = _spread(found.leads(first))
     interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
     price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+z.1f} points"
@@ -84,10 +84,10 @@ def lead(found: Board) -> str:
 
 
 def _spread(leads: Sequence[float]) -> str:
-    """Return the least and the largest lead."""
+    """Return the median, the least and the largest lead."""
     if len(leads) == 1:
         return "on one federation"
-    return f"on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
+    return f"median {np.median(leads):+z.1f}, on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
 
 
 def _chance(probability: float) -> str:
@@ -118,13 +118,13 @@ def decided(found: Board) -> str:
 
 def verdicts(found: Board) -> str:
     """Return how many verdicts there are on single federations, and where methods are better most often."""
-    said = {data: Counter(found.verdicts(data).values()) for data in found.finished}
-    better, worse = (sum(each[verdict] for each in said.values()) for verdict in ("better", "worse"))
-    most = max(said, key=lambda data: said[data]["better"])
-    if len(said) < 2 or not better + worse:
+    counts = {data: Counter(found.verdicts(data).values()) for data in found.finished}
+    better, worse = (sum(each[verdict] for each in counts.values()) for verdict in ("better", "worse"))
+    most = max(counts, key=lambda data: counts[data]["better"])
+    if len(counts) < 2 or not better + worse:
         return ""
-    where = f" ({said[most]['better']} of them on {most})" if better else ""
-    return f"Verdicts on single federations: {better} better{where}, {worse} worse."
+    where = f" ({counts[most]['better']} of them on {most})" if better else ""
+    return f"Verdicts against FedAvg on single federations: {better} better{where}, {worse} worse."
 
 
 def by_chance(found: Board) -> str:
@@ -134,7 +134,7 @@ def by_chance(found: Board) -> str:
         return ""
     better, worse = found.tally(AGAIN, REFERENCE)
     return (
-        f"{algorithm_name(AGAIN)}, with as many other candidates, leads by {np.mean(again):+z.1f} points "
+        f"{algorithm_name(AGAIN)}, with other candidates, leads by {np.mean(again):+z.1f} points "
         f"({_spread(again)}; better on {better}, worse on {worse}): so much is the chance of the tuning."
     )
 

@@ -103,7 +103,7 @@ def budgets(found: Board) -> str:
         [
             algorithm_name(method),
             _range(counts[method]),
-            f"{diverged(found, method):.0%}",
+            _number(diverged(found, method), ".0%"),
             *map(partial(_shown, found), expected(found, method)),
         ]
         for method in found.competitors
@@ -186,7 +186,7 @@ def _best(found: Board, data: str) -> str:
 def _score(found: Board, data: str, method: str, verdicts: Mapping[str, str], best: str) -> str:
     entry = found.entries[data, method]
     if entry.state:
-        return "open" if entry.state == OPEN else _NONE
+        return OPEN if entry.state == OPEN else _NONE
     shown = found.metric.shown(entry.score.mean)
     bold = f"**{shown}**" if shown == best and method not in found.track.unranked else shown
     return f"{bold} ± {found.metric.shown(entry.score.half)}{_MARKS.get(verdicts.get(method, ''), '')}"
@@ -239,7 +239,7 @@ def _choosing(found: Board, data: str, part: str, methods: Sequence[str]) -> str
     """Return how many of some methods have a setting in their winner on a federation."""
     rows = [each for method in methods if (each := found.entries[data, method].rows)]
     count = sum(part in each[0].settings.split() for each in rows)
-    return f"{count} of {len(rows)}" if data in found.finished else "open"
+    return f"{count} of {len(rows)}" if data in found.finished else OPEN
 
 
 def _methods(found: Board) -> list[str]:
