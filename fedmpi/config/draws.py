@@ -1,8 +1,9 @@
 """Random search: settings of a suite's cases that are drawn from stated distributions.
 
 Bergstra and Bengio, "Random search for hyper-parameter optimization", JMLR 13, 2012. A draw is a function of
-the candidate's number, of the setting's name and of the stream that a rule may name. So a candidate has the same rate with all methods that draw
-rates from one distribution, and more candidates leave the earlier ones as they are.
+the candidate's number, of the setting's name, and of the stream that a rule may name. So a candidate has the
+same rate with all methods that draw rates from one distribution and stream, and more candidates leave the
+earlier ones as they are.
 """
 
 from __future__ import annotations

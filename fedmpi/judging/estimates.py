@@ -188,3 +188,28 @@ def _quantile(freedom: float) -> float:
     from scipy.special import stdtrit  # scipy.stats takes a second to import
 
     return float(stdtrit(freedom, 0.975))
+
+
+def least_significant(differences: Sequence[float], count: int, comparisons: int) -> float:
+    """Return the least mean difference that is significant at the first step of Holm's correction.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        Between two sides, paired, which tell the standard deviation s; NaN is returned for fewer than two.
+    count : int
+        So many differences n are averaged.
+    comparisons : int
+        So many are corrected for.
+
+    Returns
+    -------
+    float
+        t s / sqrt(n), t the two-sided quantile of Student's distribution of n - 1 degrees of freedom.
+    """
+    from scipy.special import stdtrit  # takes a second to import
+
+    if len(differences) < 2:
+        return math.nan
+    quantile = float(stdtrit(count - 1, 1 - LEVEL / (2 * comparisons)))
+    return quantile * float(np.std(differences, ddof=1)) / math.sqrt(count)

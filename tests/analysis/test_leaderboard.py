@@ -210,6 +210,9 @@ def test_leads_are_paired_by_seed(demo):
     rows += runs("one", "self-train", mean=0.5, spread=-0.2)
     found = board(demo, rows)
     # FedProx: 0.00 or 0.02 more, mean 0.01 of standard error 0.0033; self-train: 0.4 more or less, mean 0.
+    # So 1 / 3 and 40 / 3 points; Student's quantile for two comparisons is 2.685 (9 degrees, 0.9875).
+    assert found.least_significant("one") == pytest.approx(2.685 * (1 + 40) / 3 / 2, rel=1e-3)
+    assert math.isnan(found.least_significant("two"))
     assert found.verdicts("one") == {"fedprox": "better", "self-train": "undecided"}
     assert found.tally("fedprox", "fedavg") == (1, 0)
 
@@ -410,8 +413,8 @@ def test_the_page_counts_what_validation_chose_where_most_methods_draw_it(demo):
             for place, each in enumerate(tried)
         ]
     assert tables.choices(board(demo, rows)).splitlines()[2:] == [
-        "| `optimizer=adam` | 1 of 2 | 1 of 2 |",
-        "| `optimizer=sgd` | 1 of 2 | 1 of 2 |",
+        "| `optimizer=adam` | 60% | 1 of 2 | 1 of 2 |",
+        "| `optimizer=sgd` | 40% | 1 of 2 | 1 of 2 |",
     ]
     assert tables.choices(board(demo, [each for each in rows if each.data == "one"])).count("open") == 2
 

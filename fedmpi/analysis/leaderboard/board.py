@@ -15,7 +15,7 @@ from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.rows import ALONE, FINAL, REFERENCE, TUNING, Constant, Row, metric_of
 from fedmpi.analysis.leaderboard.track import SEEDS, Pair, Track
 from fedmpi.judging.equivalence import Comparison, compare
-from fedmpi.judging.estimates import Estimate, corrected, estimate
+from fedmpi.judging.estimates import Estimate, corrected, estimate, least_significant
 from fedmpi.judging.ranking import Ranking, ranking, ranks
 from fedmpi.metrics.metric import Metric
 
@@ -182,6 +182,17 @@ class Board:
             method: each.verdict(self.metric.higher, p_value)
             for (method, each), p_value in zip(differences.items(), p_values, strict=True)
         }
+
+    def least_significant(self, data: str) -> float:
+        """Return the least lead over FedAvg that is significant, in points: median over the methods."""
+        if data not in self.finished or not self.metric.bounded:
+            return math.nan
+        others = [
+            self._differences(data, method, REFERENCE) for method in self._competing if method != REFERENCE
+        ]
+        paired = [each for each in others if each]
+        found = [100 * least_significant(each, len(SEEDS), len(paired)) for each in paired]
+        return float(np.median(found)) if found else math.nan
 
     def tally(self, method: str, reference: str) -> tuple[int, int]:
         """Return on how many federations a method is better, and on how many worse, than a reference."""

@@ -23,7 +23,7 @@ _ALONE = {
 _WORDS = {"equivalent": "practically equivalent"}
 _KINDS = (
     *("track", "federations", "count", "largest mean lead over FedAvg, points", "next"),
-    *("better / worse on", "time to target, times FedAvg's"),
+    *("better / worse on", "FLOP, times FedAvg's", "time to target, times FedAvg's"),
 )
 _PARTITIONS = {
     "iid": "iid",
@@ -66,12 +66,15 @@ def lead(found: Board) -> str:
     first = next((name for name in whole if name != AGAIN), None)
     if first is None:
         return ""
-    best, spent = found.comparisons[first], cost(found, first).to_target[SECONDS]
+    best, spent = found.comparisons[first], cost(found, first)
+    price = spent.to_target[SECONDS]
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
     spread = _spread(found.leads(first))
     interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
-    price = "" if math.isnan(spent) else f", at {spent:.2f} times FedAvg's time to target"
+    at = f", at {spent.flops:.2f} times FedAvg's FLOP" if spent.flops > 0 else ""
+    if not math.isnan(price):
+        at += f" and {price:.2f} times its time to the target, which {spent.reached:.0%} of the runs reach"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+z.1f} points"
     sure = {
         "better": f" It is judged better, with probability {_chance(best.better)}.",
@@ -80,7 +83,11 @@ def lead(found: Board) -> str:
         if math.isnan(best.better)
         else f" That it is better has probability {best.better:.2f}: undecided.",
     }
-    return f"{said} ({interval}{spread}){price}.{sure[best.decision]}"
+    return f"{said} ({interval}{spread}){at}.{sure[best.decision]}"
+
+
+def _times(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
 
 
 def _spread(leads: Sequence[float]) -> str:
@@ -180,8 +187,8 @@ def _kinds(found: Board) -> Iterator[list[object]]:
         shown = [f"{algorithm_name(method)} {means[method]:+z.1f}" for method in order]
         if order:
             better, worse = part.tally(order[0], REFERENCE)
-            spent = cost(part, order[0]).to_target[SECONDS]
-            costs = [f"{better} / {worse}", "–" if math.isnan(spent) else f"{spent:.2f}"]
+            spent = cost(part, order[0])
+            costs = [f"{better} / {worse}", *map(_times, (spent.flops, spent.to_target[SECONDS]))]
             yield [title(found), label, len(federations), shown[0], ", ".join(shown[1:]), *costs]
 
 

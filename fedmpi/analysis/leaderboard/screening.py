@@ -39,7 +39,7 @@ from fedmpi.analysis.leaderboard.rows import (
 )
 from fedmpi.analysis.leaderboard.track import SEEDS, Track
 from fedmpi.errors import BadInput
-from fedmpi.judging.estimates import LEVEL
+from fedmpi.judging.estimates import least_significant
 from fedmpi.metrics.metric import METRICS
 from fedmpi.store.reader import Run
 
@@ -217,11 +217,6 @@ def detectable(tests: Mapping[str, Mapping[int, float]]) -> float:
         t s / sqrt(n), with n winners' seeds, t the quantile of Student's distribution of n - 1 degrees for
         the level of Holm's first step, two-sided, and s the deviation of FedAvg less self-train.
     """
-    from scipy.special import stdtrit  # takes a second to import
-
     together, alone = tests.get(REFERENCE, {}), tests.get(ALONE, {})
     paired = [alone[seed] - together[seed] for seed in alone if seed in together]
-    if len(paired) < 2:
-        return math.nan
-    quantile = float(stdtrit(len(SEEDS) - 1, 1 - LEVEL / (2 * METHODS)))
-    return quantile * float(np.std(paired, ddof=1)) / math.sqrt(len(SEEDS))
+    return least_significant(paired, len(SEEDS), METHODS)

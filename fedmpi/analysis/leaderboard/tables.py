@@ -141,7 +141,9 @@ def _wins(found: Board) -> list[list[str]]:
     """Return how many methods are better and worse than FedAvg."""
     said = [list(found.verdicts(data).values()) for data in found.federations]
     counts = [_counts(each) for each in said]
-    return [["better / worse than FedAvg", *counts]] if any(said) else []
+    least = [_number(found.least_significant(data), ".1f") for data in found.federations]
+    lines = [["better / worse than FedAvg", *counts], ["*least significant lead, points*", *least]]
+    return lines if any(said) else []
 
 
 def _counts(said: Sequence[str]) -> str:
@@ -224,6 +226,7 @@ def choices(found: Board) -> str:
     lines = [
         [
             f"`{part}`",
+            f"{_tried(found, part, [each for each in drawn if key in drawn[each]]):.0%}",
             *(
                 _choosing(found, data, part, [each for each in drawn if key in drawn[each]])
                 for data in found.federations
@@ -232,7 +235,17 @@ def choices(found: Board) -> str:
         for key, parts in common.items()
         for part in parts
     ]
-    return markdown_of(("", *found.federations), lines) if lines else ""
+    return markdown_of(("", "of the candidates", *found.federations), lines) if lines else ""
+
+
+def _tried(found: Board, part: str, methods: Sequence[str]) -> float:
+    """Return the share of the candidates of some methods that have a setting."""
+    return mean(
+        part in row.settings.split()
+        for data in found.finished
+        for method in methods
+        for row in found.entries[data, method].tuning
+    )
 
 
 def _choosing(found: Board, data: str, part: str, methods: Sequence[str]) -> str:
