@@ -221,7 +221,7 @@ def choices(found: Board) -> str:
     common = {
         key: parts
         for key, parts in values.items()
-        if len(parts) <= _FEW and 2 * sum(key in each for each in drawn.values()) > len(drawn)
+        if len(parts) <= _FEW and 2 * sum(key in each for each in drawn.values()) > max(2, len(drawn))
     }
     lines = [
         [
