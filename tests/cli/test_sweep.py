@@ -202,9 +202,7 @@ def test_a_case_whose_launcher_fails_starts_twice_at_most(fedmpi, tiny_suite, tm
 
 
 def test_ranks_that_never_meet_start_once_more(fedmpi, tiny_suite, tmp_path, launcher, monkeypatch):
-    monkeypatch.setenv(
-        "FEDMPI_MPI_START_S", "3"
-    )  # time to reach MPI_Init: before it MPICH's launcher reports 15
+    monkeypatch.setenv("FEDMPI_MPI_START_S", "8")  # to reach MPI_Init: before it MPICH's launcher reports 15
     mpiexec = f"{find('mpich').mpiexec} -n 1 {sys.executable} -m fedmpi"
     alone = f'[ $n = 0 ] && exec {mpiexec} "$@" : -n 1 sleep 600'
     done = fedmpi("sweep", tiny_suite, "--share", "0/3", "--out", "runs", "--launch", launcher(alone), code=0)
