@@ -62,8 +62,8 @@ def progress(found: Board) -> str:
 
 def lead(found: Board) -> str:
     """Return which method leads FedAvg the most, by how much, at what cost, and how sure that is."""
-    whole = (name for name, each in found.comparisons.items() if each.datasets == len(found.finished))
-    first = next((name for name in whole if name != AGAIN), None)
+    everywhere = (name for name in _rivals(found) if found.comparisons[name].datasets == len(found.finished))
+    first = next(everywhere, None)
     if first is None:
         return ""
     best, spent = found.comparisons[first], cost(found, first)
@@ -84,6 +84,11 @@ def lead(found: Board) -> str:
         else f" That it is better has probability {best.better:.2f}: undecided.",
     }
     return f"{said} ({interval}{spread}){at}.{sure[best.decision]}"
+
+
+def _rivals(found: Board) -> list[str]:
+    """Return the methods that are compared with FedAvg, without FedAvg itself."""
+    return [method for method in found.comparisons if method != AGAIN]
 
 
 def _times(value: float) -> str:
@@ -180,7 +185,7 @@ def kinds(boards: Iterable[Board]) -> str:
 def _kinds(found: Board) -> Iterator[list[object]]:
     for label, federations in _groups(found).items():
         part = found.part(federations)
-        leads = {method: part.leads(method) for method in found.comparisons if method != AGAIN}
+        leads = {method: part.leads(method) for method in _rivals(found)}
         whole = {method: each for method, each in leads.items() if len(each) == len(federations)}
         means = {method: float(np.mean(each)) for method, each in whole.items()}
         order = sorted(means, key=lambda method: -means[method])[:_SHOWN]

@@ -218,21 +218,16 @@ def choices(found: Board) -> str:
     }
     drawn = {method: {part.partition("=")[0] for part in parts} for method, parts in tried.items()}
     values = grouped(sorted(set().union(*tried.values())), lambda part: part.partition("=")[0])
-    common = {
-        key: parts
-        for key, parts in values.items()
-        if len(parts) <= _FEW and 2 * sum(key in each for each in drawn.values()) > max(2, len(drawn))
-    }
+    users = {key: [method for method in drawn if key in drawn[method]] for key in values}
+    most = max(2, len(drawn)) / 2
     lines = [
         [
             f"`{part}`",
-            f"{_tried(found, part, [each for each in drawn if key in drawn[each]]):.0%}",
-            *(
-                _choosing(found, data, part, [each for each in drawn if key in drawn[each]])
-                for data in found.federations
-            ),
+            f"{_tried(found, part, users[key]):.0%}",
+            *(_choosing(found, data, part, users[key]) for data in found.federations),
         ]
-        for key, parts in common.items()
+        for key, parts in values.items()
+        if len(parts) <= _FEW and len(users[key]) > most
         for part in parts
     ]
     return markdown_of(("", "of the candidates", *found.federations), lines) if lines else ""
