@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,14 +26,22 @@ def louvain(options: Louvain, topology: Topology) -> list[Int]:
     (Li et al. 2024). Where there are fewer communities than clients, the largest is halved at random until
     there are enough.
     """
+    edges = edges_of(topology).astype(np.int32).tobytes()
+    found = _communities(edges, topology.num_nodes, options.resolution, options.seed)
+    return joined([*found], options.clients, options.seed)
+
+
+@lru_cache(maxsize=12)
+def _communities(edges: bytes, nodes: int, resolution: float, seed: int) -> tuple[Int, ...]:
+    """Return the communities of a graph, of int32 edges [E, 2]; kept for the next cases of a sweep."""
     from networkx import Graph
     from networkx.algorithms.community import louvain_communities
 
     graph = Graph()
-    graph.add_nodes_from(range(topology.num_nodes))
-    graph.add_edges_from(edges_of(topology).tolist())
-    found = louvain_communities(graph, resolution=options.resolution, seed=options.seed)
-    return joined([np.array(sorted(each), np.int64) for each in found], options.clients, options.seed)
+    graph.add_nodes_from(range(nodes))
+    graph.add_edges_from(np.frombuffer(edges, np.int32).reshape(-1, 2).tolist())
+    found = louvain_communities(graph, resolution=resolution, seed=seed)
+    return tuple(np.array(sorted(each), np.int64) for each in found)
 
 
 def metis(options: Metis, topology: Topology) -> list[Int]:
