@@ -270,14 +270,16 @@ class _Sweep:
 
     def _verdict(self) -> int:
         """Return the sweep's exit code and say what is left."""
-        left = self._total - self._done
+        diverged = self._codes.count(Diverged.exit_code)
+        left = self._total - self._done - diverged
+        if diverged:
+            self._say(f"{counted(diverged, 'case')} diverged")
         if left:
             verb, rest = ("is", "it") if left == 1 else ("are", "them")
             refused = " once what was refused is mended" if BadInput.exit_code in self._codes else ""
             self._say(f"{counted(left, 'case')} {verb} left; the same command continues {rest}{refused}")
         if any(code not in (0, 3, 75) for code in self._codes) and not self._stopping:
             return 1
-        diverged = self._codes.count(Diverged.exit_code)
-        if left > diverged:
+        if left:
             return Interrupted.exit_code
         return Diverged.exit_code if diverged else 0

@@ -126,7 +126,7 @@ def test_a_worker_runs_cases_as_single_runs_do_and_loses_only_the_one_that_ends_
     assert ends[1:3] == ["[1/6] wild: diverged", "[1/6] many: bad input"]
     assert ends[3].startswith("[1/6] dead: ")
     assert ends[4:] == ["[2/6] gcfl-plus: complete", "[3/6] fedprox: complete"]
-    assert "3 cases are left" in done.stdout
+    assert "1 case diverged\n2 cases are left" in done.stdout
     assert "use fewer clients" in done.stdout
     assert "use fewer clients" in (tmp_path / "runs/many/log.txt").read_text()
     processes = [attempt_of(tmp_path / "runs" / case) for case in ("fedavg", "gcfl-plus", "fedprox")]
