@@ -135,7 +135,8 @@ def verdicts(found: Board) -> str:
     most = max(counts, key=lambda data: counts[data]["better"])
     if len(counts) < 2 or not better + worse:
         return ""
-    where = f" ({counts[most]['better']} of them on {most})" if better else ""
+    there = counts[most]["better"]
+    where = f" ({f'{there} of them ' if there < better else ''}on {most})" if better else ""
     return f"Verdicts against FedAvg on single federations: {better} better{where}, {worse} worse."
 
 
