@@ -56,18 +56,22 @@ def test_the_first_screen_says_which_method_by_how_much_at_what_cost_and_how_sur
     said = findings.sentences(whole)
     assert said[0] == "All 8 federations are finished."
     assert said[1].startswith("Ditto has the largest mean lead over FedAvg: +3.")
-    assert said[1].endswith("which 100% of the runs reach. It is judged better, with probability above 0.99.")
+    assert said[1].endswith(
+        "which 100% of the runs reach. It is the largest of 4 means, so likely too large. "
+        "It is judged better, with probability above 0.99."
+    )
     assert said[2] == (
         "Against FedAvg 2 of 4 methods are decided over the federations, with a probability of at least 0.95: "
-        "1 better (Ditto) and 1 practically equivalent (FedProx). Of the others "
+        "1 better (Ditto) and 1 within 1 point on the typical federation (FedProx). Of the others "
         "significantly better on at least one federation: FedPer and self-train; worse: "
         "FedPer and self-train."
     )
-    assert (
-        said[3]
-        == "Verdicts against FedAvg on single federations: 16 better (4 of them on A-dirichlet0.1), 13 worse."
+    assert said[3] == (
+        "Verdicts against FedAvg on single federations: 16 better (4 of them on A-dirichlet0.1), 13 worse, "
+        "3 undecided; significant would be a lead of 0.3 to 0.5 points, by federation."
     )
-    assert said[4].startswith("Ditto has the best average rank: 1.") and len(said) == 5
+    assert said[4].startswith("8 federations are few: ")
+    assert said[5].startswith("Ditto has the best average rank: 1.") and len(said) == 6
 
 
 def test_a_second_tuning_of_fedavg_shows_what_is_chance(found, rows):
@@ -83,8 +87,8 @@ def test_a_second_tuning_of_fedavg_shows_what_is_chance(found, rows):
     ]
     said = findings.sentences(board(found, [*rows, *again], planted.constants(found)))
     assert next(each for each in said if each.startswith("FedAvg tuned again")) == (
-        "FedAvg tuned again, with other candidates, leads by +5.0 points (median +0.0, on single federations +0.0 to "
-        "+40.0; better on 1, worse on 0): so much is the chance of the tuning."
+        "FedAvg tuned again, with other candidates, moves FedAvg's score by +5.0 points (median +0.0, on single "
+        "federations +0.0 to +40.0): leads of that size may be the tuning's."
     )
     assert said[1].startswith("Ditto has the largest mean lead")
 

@@ -35,7 +35,7 @@ class Costs:
     reached : float
         Share of the runs, diverged ones too, whose validation score becomes as good as their target.
     to_target : mapping
-        Of each of `TO_TARGET` what it took until then, in FedAvg's mean on the same federation: median over
+        Of each of `TO_TARGET` what it took until then, in FedAvg's median on the same federation: median over
         the runs; NaN where half of them or more never reach it.
     """
 
@@ -60,7 +60,7 @@ def cost(found: Board, method: str) -> Costs:
         reached += [not math.isnan(row.rounds_to_target) for row in rows if not math.isnan(row.target)]
         reached += [False] * missed
         for name, ratios in spent.items():
-            usual = mean(getattr(row, name) for row in base)
+            usual = _median(getattr(row, name) for row in base)
             ratios += [*(_of_run(row, name, usual) for row in rows), *[math.inf] * missed]
     return Costs(
         mean(bytes_) / 1e3,

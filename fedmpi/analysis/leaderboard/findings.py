@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from fedmpi.analysis.leaderboard.board import Board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
 from fedmpi.analysis.leaderboard.rows import AGAIN, ALONE, REFERENCE
 from fedmpi.analysis.names import algorithm_name, joined
-from fedmpi.judging.equivalence import FEWEST_DATASETS, SURE, UNDECIDED
+from fedmpi.judging.equivalence import FEWEST_DATASETS, ROPE, SURE, UNDECIDED
 from fedmpi.tables.texts import markdown_of
 
 _ALONE = {
     "better": "where self-train is better than FedAvg",
     "worse": "where self-train is worse than FedAvg",
 }
-_WORDS = {"equivalent": "practically equivalent"}
+_WORDS = {"equivalent": f"within {ROPE:g} point on the typical federation"}
 _KINDS = (
     *("track", "federations", "count", "largest mean lead over FedAvg, points", "next"),
     *("better / worse on", "FLOP, times FedAvg's", "time to target, times FedAvg's"),
@@ -30,6 +30,9 @@ _PARTITIONS = {
     **dict.fromkeys(("dirichlet-label", "dirichlet-quantity"), "Dirichlet shares"),
     **dict.fromkeys(("louvain", "metis", "metadata"), "by structure"),
 }
+_FEW = 12
+"""With so many federations or fewer the interval of the mean is too narrow (`fedmpi.judging.equivalence`)."""
+
 _SHOWN = 3
 """So many methods of a group are named."""
 
@@ -46,7 +49,7 @@ def sentences(found: Board) -> list[str]:
     """Return what is to be known first of a track, one thought each."""
     if not found.finished:
         return ["No federation is finished yet."]
-    parts = (progress, lead, decided, verdicts, by_chance, not_learned, ranked)
+    parts = (progress, lead, decided, verdicts, by_chance, few, not_learned, ranked)
     listed = [part(found) for part in parts]
     return [each for each in listed if each]
 
@@ -70,7 +73,8 @@ def lead(found: Board) -> str:
     price = spent.to_target[SECONDS]
     if best.mean <= 0:
         return "No method that runs on all of them has a higher mean score than FedAvg."
-    spread = _spread(found.leads(first))
+    leads = dict(zip(found.finished, found.leads(first), strict=True))
+    spread = _spread([*leads.values()]) + _without_the_best(leads)
     interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
     at = f", at {spent.flops:.2f} times FedAvg's FLOP" if spent.flops > 0 else ""
     if not math.isnan(price):
@@ -83,7 +87,9 @@ def lead(found: Board) -> str:
         if math.isnan(best.better)
         else f" That it is better has probability {best.better:.2f}: undecided.",
     }
-    return f"{said} ({interval}{spread}){at}.{sure[best.decision]}"
+    many = len(_rivals(found))
+    chance = f" It is the largest of {many} means, so likely too large." if many > 1 else ""
+    return f"{said} ({interval}{spread}){at}.{chance}{sure[best.decision]}"
 
 
 def _rivals(found: Board) -> list[str]:
@@ -102,16 +108,26 @@ def _spread(leads: Sequence[float]) -> str:
     return f"median {np.median(leads):+z.1f}, on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
 
 
+def _without_the_best(leads: Mapping[str, float]) -> str:
+    """Return the mean lead without the federation of the largest."""
+    if len(leads) < 3:
+        return ""
+    best = max(leads, key=leads.__getitem__)
+    rest = np.mean([each for data, each in leads.items() if data != best])
+    return f", without {best} {rest:+z.1f}"
+
+
 def _chance(probability: float) -> str:
     return "above 0.99" if probability >= 0.995 else f"{probability:.2f}"
 
 
 def decided(found: Board) -> str:
     """Return how many methods are told apart from FedAvg, or are shown to be equivalent."""
-    if not found.comparisons:
+    rivals = _rivals(found)
+    if not rivals:
         return ""
-    by_decision = grouped(found.comparisons, lambda method: found.comparisons[method].decision)
-    left, total = by_decision.pop(UNDECIDED, []), len(found.comparisons)
+    by_decision = grouped(rivals, lambda method: found.comparisons[method].decision)
+    left, total = by_decision.pop(UNDECIDED, []), len(rivals)
     tallies = {method: found.tally(method, REFERENCE) for method in left}
     wins, losses = (_names([method for method in left if tallies[method][place]]) for place in (0, 1))
     parts = [f"{len(each)} {_WORDS.get(key, key)} ({_names(each)})" for key, each in by_decision.items()]
@@ -130,14 +146,28 @@ def decided(found: Board) -> str:
 
 def verdicts(found: Board) -> str:
     """Return how many verdicts there are on single federations, and where methods are better most often."""
-    counts = {data: Counter(found.verdicts(data).values()) for data in found.finished}
+    rivals = {*_rivals(found)}
+    counts = {
+        data: Counter(verdict for method, verdict in found.verdicts(data).items() if method in rivals)
+        for data in found.finished
+    }
     better, worse = (sum(each[verdict] for each in counts.values()) for verdict in ("better", "worse"))
     most = max(counts, key=lambda data: counts[data]["better"])
     if len(counts) < 2 or not better + worse:
         return ""
     there = counts[most]["better"]
     where = f" ({f'{there} of them ' if there < better else ''}on {most})" if better else ""
-    return f"Verdicts against FedAvg on single federations: {better} better{where}, {worse} worse."
+    rest = sum(each.total() for each in counts.values()) - better - worse
+    least = [each for data in counts if not math.isnan(each := found.least_significant(data))]
+    needed = (
+        f"; significant would be a lead of {min(least):.1f} to {max(least):.1f} points, by federation"
+        if least
+        else ""
+    )
+    return (
+        f"Verdicts against FedAvg on single federations: {better} better{where}, {worse} worse, "
+        f"{rest} undecided{needed}."
+    )
 
 
 def by_chance(found: Board) -> str:
@@ -145,10 +175,20 @@ def by_chance(found: Board) -> str:
     again = found.leads(AGAIN)
     if not again:
         return ""
-    better, worse = found.tally(AGAIN, REFERENCE)
     return (
-        f"{algorithm_name(AGAIN)}, with other candidates, leads by {np.mean(again):+z.1f} points "
-        f"({_spread(again)}; better on {better}, worse on {worse}): so much is the chance of the tuning."
+        f"{algorithm_name(AGAIN)}, with other candidates, moves FedAvg's score by {np.mean(again):+z.1f} "
+        f"points ({_spread(again)}): leads of that size may be the tuning's."
+    )
+
+
+def few(found: Board) -> str:
+    """Return what few federations leave open."""
+    count = len(found.finished)
+    if not FEWEST_DATASETS <= count <= _FEW:
+        return ""
+    return (
+        f"{count} federations are few: intervals of 95 % cover the mean in 85 to 91 % of the cases, and the "
+        "probabilities leave out the chance of seeds and of the tuning."
     )
 
 

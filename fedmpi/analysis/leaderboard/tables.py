@@ -34,7 +34,7 @@ def judged(found: Board) -> str:
             f"{each.mean:+z.2f}",
             f"{each.median:+z.2f}",
             _NONE if math.isnan(each.low) else f"{each.low:+z.2f} to {each.high:+z.2f}",
-            *(_number(chance, ".2f") for chance in (each.better, each.equivalent, each.worse)),
+            *(_number(chance, ".3f") for chance in (each.better, each.equivalent, each.worse)),
             each.decision,
             each.datasets,
         ]
@@ -142,7 +142,7 @@ def _wins(found: Board) -> list[list[str]]:
     said = [list(found.verdicts(data).values()) for data in found.federations]
     counts = [_counts(each) for each in said]
     least = [_number(found.least_significant(data), ".1f") for data in found.federations]
-    lines = [["better / worse than FedAvg", *counts], ["*least significant lead, points*", *least]]
+    lines = [["better / worse than FedAvg", *counts], ["*smallest significant lead, points*", *least]]
     return lines if any(said) else []
 
 
