@@ -187,8 +187,8 @@ def few(found: Board) -> str:
     if not FEWEST_DATASETS <= count <= _FEW:
         return ""
     return (
-        f"{count} federations are few: intervals of 95 % cover the mean in 85 to 91 % of the cases, and the "
-        "probabilities leave out the chance of seeds and of the tuning."
+        f"{count} federations are few: the 95 % intervals are too narrow, and the probabilities leave out "
+        "the chance of seeds and of the tuning."
     )
 
 
