@@ -108,8 +108,9 @@ def test_nodes_and_pairs_have_outputs_in_order():
     assert of_nodes([triangle(), triangle()]).shape == (6, 2)
     pairs = torch.tensor([[0, 1, 2], [1, 2, 1]])
     found = of_pairs([triangle(edge_label_index=pairs), triangle(edge_label_index=pairs)])
-    assert torch.equal(found[1], found[2])
+    assert torch.allclose(found[1], found[2])
     assert torch.allclose(found[:3], found[3:])
+    assert not torch.allclose(found[0], found[1])
 
 
 def test_what_is_predicted_of_classes_labels_and_numbers():
