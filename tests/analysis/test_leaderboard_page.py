@@ -106,7 +106,8 @@ def test_federations_are_grouped_by_partition_and_by_what_reference_methods_show
     ]
     best = ["Ditto", "Ditto", "self-train", "Ditto", "Ditto", "self-train"]
     assert [shown.split()[0] for _, _, _, shown, *_ in cells] == best
-    assert [wins for *_, wins, _, _ in cells] == ["8 / 0", "4 / 0", "2 / 0", "2 / 0", "6 / 0", "2 / 0"]
+    sure = [f"better on {count}, worse on 0" for count in (8, 4, 2, 2, 6, 2)]
+    assert [said for *_, said, _, _, _ in cells] == [f"P(better) above 0.99; {sure[0]}", *sure[1:]]
 
 
 @pytest.mark.parametrize(

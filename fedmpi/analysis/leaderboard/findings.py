@@ -20,10 +20,11 @@ _ALONE = {
     "better": "where self-train is better than FedAvg",
     "worse": "where self-train is worse than FedAvg",
 }
+_ALL = "all"
 _WORDS = {"equivalent": f"within {ROPE:g} point on the typical federation"}
 _KINDS = (
-    *("track", "federations", "count", "largest mean lead over FedAvg, points", "next"),
-    *("better / worse on", "FLOP, times FedAvg's", "time to target, times FedAvg's"),
+    *("track", "federations", "count", "largest mean lead over FedAvg, points", "how sure", "next"),
+    *("FLOP, times FedAvg's", "time to target, times FedAvg's"),
 )
 _PARTITIONS = {
     "iid": "iid",
@@ -232,10 +233,18 @@ def _kinds(found: Board) -> Iterator[list[object]]:
         order = sorted(means, key=lambda method: -means[method])[:_SHOWN]
         shown = [f"{algorithm_name(method)} {means[method]:+z.1f}" for method in order]
         if order:
-            better, worse = part.tally(order[0], REFERENCE)
             spent = cost(part, order[0])
-            costs = [f"{better} / {worse}", *map(_times, (spent.flops, spent.to_target[SECONDS]))]
-            yield [title(found), label, len(federations), shown[0], ", ".join(shown[1:]), *costs]
+            costs = map(_times, (spent.flops, spent.to_target[SECONDS]))
+            sure = _sure(part, order[0], whole=label == _ALL)
+            yield [title(found), label, len(federations), shown[0], sure, ", ".join(shown[1:]), *costs]
+
+
+def _sure(part: Board, method: str, *, whole: bool) -> str:
+    """Return how sure it is that a method is better than FedAvg; a probability where no group was chosen."""
+    better, worse = part.tally(method, REFERENCE)
+    chance = part.comparisons[method].better if whole else math.nan
+    said = f"better on {better}, worse on {worse}"
+    return said if math.isnan(chance) else f"P(better) {_chance(chance)}; {said}"
 
 
 def _groups(found: Board) -> dict[str, list[str]]:
@@ -244,7 +253,7 @@ def _groups(found: Board) -> dict[str, list[str]]:
     by_partition.pop("", None)
     by_reference = grouped(found.finished, lambda data: _ALONE.get(found.verdicts(data).get(ALONE, ""), ""))
     by_reference.pop("", None)
-    return {"all": found.finished, **by_partition, **by_reference}
+    return {_ALL: found.finished, **by_partition, **by_reference}
 
 
 def kind(partition: str) -> str:
