@@ -248,12 +248,14 @@ def _sure(part: Board, method: str, *, whole: bool) -> str:
 
 
 def _groups(found: Board) -> dict[str, list[str]]:
-    """Return the finished federations: all, by partition, and by what self-train and FedAvg score there."""
+    """Return the finished federations: all, parts by partition, and by what self-train and FedAvg score."""
     by_partition = grouped(found.finished, lambda data: kind(found.track.partitions[data]))
     by_partition.pop("", None)
     by_reference = grouped(found.finished, lambda data: _ALONE.get(found.verdicts(data).get(ALONE, ""), ""))
     by_reference.pop("", None)
-    return {_ALL: found.finished, **by_partition, **by_reference}
+    groups = {**by_partition, **by_reference}
+    parts = {label: each for label, each in groups.items() if len(each) < len(found.finished)}
+    return {_ALL: found.finished, **parts}
 
 
 def kind(partition: str) -> str:
