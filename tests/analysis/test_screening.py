@@ -50,6 +50,11 @@ def test_a_federation_is_kept_or_what_it_lacks_is_said():
     assert screened(trials())[0].lacks == ("too noisy",)
     alike = {method: {101: 50.0, 102: 51.0} for method in TESTS}
     assert screened(trials(alike))[0].lacks == ("alone as together",)
+    assert screened(trials({"fedavg": TESTS["fedavg"]}))[0].lacks == ("too few runs",)
+    assert screened(trials({"self-train": TESTS["self-train"]}))[0].lacks == ("too few runs",)
+    assert screened(trials({method: {101: scores[101]} for method, scores in TESTS.items()}))[0].lacks == (
+        "too few runs",
+    )
 
 
 def test_the_constant_is_that_of_the_clients():

@@ -120,17 +120,19 @@ class Screened:
 
     @property
     def gap(self) -> float:
-        """The largest difference between training together and alone."""
+        """The largest difference between training together and alone; NaN where one has no score."""
         alone = self.scores.get(ALONE, math.nan)
-        return max((abs(self.scores[each] - alone) for each in TOGETHER if each in self.scores), default=0.0)
+        apart = [abs(self.scores[each] - alone) for each in TOGETHER if each in self.scores]
+        return max(apart, default=math.nan)
 
     @property
     def lacks(self) -> tuple[str, ...]:
         """What it fails of the rule; nothing where it is kept."""
         fails = {
             "nothing learned": not self.gain >= LEAST,
-            "alone as together": not self.gap >= LEAST,
-            "too noisy": not self.detectable <= FOUND,
+            "alone as together": self.gap < LEAST,
+            "too noisy": self.detectable > FOUND,
+            "too few runs": math.isnan(self.gap + self.detectable),
             "few test examples": self.examples < EXAMPLES,
             "costly": self.seconds > SECONDS,
         }
