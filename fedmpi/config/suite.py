@@ -108,7 +108,7 @@ class SuiteFile:
         """Apply ``--set`` overrides and expand the matrix; see `read`."""
         path, text, axes = self._path, self._text, dict(self._axes)
         settings, suffixes = self._applied(overrides, axes)
-        rules = [_rule(path, rule) for rule in _list(path, text, "where")]
+        rules = _rules(path, _list(path, text, "where"))
         if any(rule.draw for rule in rules) != (draws.AXIS in self._axes):
             raise BadInput(
                 f"{path}: draws = N, of candidates, and a rule of [[where]] with `draw` go together"
@@ -213,7 +213,14 @@ def _list(path: Path, text: Mapping[str, Any], key: str) -> list[Any]:
     return values
 
 
-def _rule(path: Path, rule: Any) -> _Rule:
+def _rules(path: Path, listed: Sequence[Any]) -> list[_Rule]:
+    """Return the rules of ``[[where]]``; what all cases draw comes first in the candidates' sequence."""
+    tables = [rule for rule in listed if isinstance(rule, dict) and isinstance(rule.get("draw"), dict)]
+    of_all = [key for rule in tables if rule.get("when") == {} for key in draws.keys(path, rule["draw"])]
+    return [_rule(path, rule, of_all) for rule in listed]
+
+
+def _rule(path: Path, rule: Any, of_all: Sequence[str]) -> _Rule:
     if isinstance(rule, dict) and isinstance(rule.get("when"), dict):
         if set(rule) == {"when", "set"} and isinstance(rule["set"], dict):
             return _Rule(rule["when"], rule["set"])
@@ -223,7 +230,7 @@ def _rule(path: Path, rule: Any) -> _Rule:
             and isinstance(rule["draw"], dict)
             and isinstance(stream, str)
         ):
-            draw = partial(draws.drawn, path, rule["draw"], stream)
+            draw = partial(draws.drawn, path, rule["draw"], stream, of_all)
             draw(f"{draws.AXIS}1")  # whether it has distributions
             return _Rule(rule["when"], {}, draw)
         if set(rule) == {"when", "skip"} and rule["skip"] is True:

@@ -172,6 +172,8 @@ def test_the_best_mean_over_seeds_wins_and_who_has_not_completed_on_all_has_lost
     first = cases["one-iid-fedavg-seed201-draw1"]
     won = chosen(found, rows(draw1=(0.6, 0.6), draw2=(0.9, 0.2), draw3=(0.99, math.nan)))
     assert won["one-iid", "fedavg"]["optimizer"] == first["optimizer"]
+    equal = chosen(found, rows(draw1=(0.3, 0.6), draw2=(0.5, 0.4), draw3=(0.1, 0.1)))  # but for the last bit
+    assert equal["one-iid", "fedavg"]["optimizer"] == first["optimizer"]
     assert chosen(found, rows(draw1=(math.nan, 0.6), draw2=(0.9, math.nan), draw3=(math.nan, 1.0))) == {}
     listed = found.candidates["one-iid", "fedavg"]
     assert tuned_text(first, listed) == f"optimizer.lr={first['optimizer']['lr']}"

@@ -55,12 +55,22 @@ def test_candidates_draw_their_settings_from_the_distributions_of_rules(expand):
     rates = [cases[f"fedavg-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
     assert rates == [cases[f"fedprox-draw{number}"]["optimizer"]["lr"] for number in range(1, 41)]
     assert all(1e-4 <= rate < 1 and rate == float(f"{rate:.5g}") for rate in rates) and len(set(rates)) == 40
-    for decade in range(4):  # 10 of 40 are expected in each
-        assert 3 <= sum(10.0 ** (decade - 4) <= rate < 10.0 ** (decade - 3) for rate in rates) <= 17
     weights = [cases[f"fedprox-draw{number}"]["algorithm"]["mu"] for number in range(1, 41)]
-    assert all(0.5 <= mu < 1.5 for mu in weights) and 0.8 < sum(weights) / 40 < 1.2
-    assert {case["local_epochs"] for case in cases.values()} == {1, 2}
+    assert all(0.5 <= mu < 1.5 for mu in weights)
+    for fifth in range(5):
+        assert sum(fifth <= 5 * (mu - 0.5) < fifth + 1 for mu in weights) == 8
     assert cases["fedavg-draw1"]["algorithm"] == "fedavg"
+
+
+def test_candidates_are_spread_evenly_for_each_choice_of_another_setting(expand):
+    cases = expand(SEARCH, ["algorithm=fedavg"]).values()
+    tried = {
+        epochs: [c["optimizer"]["lr"] for c in cases if c["local_epochs"] == epochs] for epochs in (1, 2)
+    }
+    for rates in tried.values():
+        assert 18 <= len(rates) <= 22
+        decades = [sum(10.0 ** (low - 4) <= rate < 10.0 ** (low - 3) for rate in rates) for low in range(4)]
+        assert min(decades) >= 4
 
 
 def test_a_rule_may_draw_from_another_stream(expand):

@@ -10,7 +10,7 @@ import numpy as np
 from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.board import CONSTANT, Board
 from fedmpi.analysis.leaderboard.costs import mean
-from fedmpi.analysis.leaderboard.rows import Row
+from fedmpi.analysis.leaderboard.rows import Row, mean_val
 from fedmpi.judging.search import expected_score
 
 BUDGETS = (1, 2, 4, 8, 16, 24)
@@ -60,11 +60,11 @@ def _expected_on(found: Board, data: str, method: str, draws: Sequence[int]) -> 
     if not candidates:
         return [math.nan] * len(draws)
     constant = mean(found.by_seed(data, CONSTANT).values())
-    val = [found.metric.sign * _mean(rows, "val", math.nan) for rows in candidates]
-    return expected_score(val, [_mean(rows, "test", constant) for rows in candidates], draws)
+    val = [found.metric.sign * mean_val(rows) for rows in candidates]
+    return expected_score(val, [_test(rows, constant) for rows in candidates], draws)
 
 
-def _mean(rows: Sequence[Row], part: str, diverged: float) -> float:
-    """Return a candidate's mean score over the seeds of the tuning, or another if one run has diverged."""
-    scores = [getattr(row, part) for row in rows]
+def _test(rows: Sequence[Row], diverged: float) -> float:
+    """Return a candidate's mean test score over the tuning's seeds, or another if one run has diverged."""
+    scores = [row.test for row in rows]
     return diverged if any(math.isnan(each) for each in scores) else float(np.mean(scores))

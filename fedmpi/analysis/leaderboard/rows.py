@@ -23,6 +23,8 @@ REFERENCE = "fedavg"
 
 AGAIN = "fedavg-again"
 """The same, tuned with other candidates: what it leads by is what tuning leaves to chance."""
+_EXACT = 9
+"""Decimals of scores that are compared."""
 
 ALONE = "self-train"
 """Method that shows what training together is worth."""
@@ -174,7 +176,8 @@ def metric_of(listed: Sequence[Row]) -> Metric:
 def chosen(found: Track, listed: Iterable[Row]) -> dict[Pair, Settings]:
     """Return the settings of the best candidate of each pair by validation, the mean over its seeds.
 
-    One that has not completed on all seeds has lost; a pair that has no other has no settings.
+    Of equal ones the first. One that has not completed on all seeds has lost; a pair that has no other has
+    no settings.
 
     Parameters
     ----------
@@ -190,10 +193,15 @@ def chosen(found: Track, listed: Iterable[Row]) -> dict[Pair, Settings]:
         for text, seeds in members.items():
             rows = [row for case in seeds if (row := by_case.get(case.name)) is not None]
             if len(rows) == len(seeds) and not any(math.isnan(row.val) for row in rows):
-                means[text] = metric_of(rows).sign * float(np.mean([row.val for row in rows]))
+                means[text] = metric_of(rows).sign * mean_val(rows)
         if means:
             best[pair] = members[max(means, key=means.__getitem__)][0].settings
     return best
+
+
+def mean_val(listed: Sequence[Row]) -> float:
+    """Return the mean validation score of runs; means that differ in rounding alone are the same number."""
+    return round(float(np.mean([row.val for row in listed])), _EXACT)
 
 
 def _text_of(cases: Sequence[CaseSettings], case: CaseSettings) -> str:
