@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fedmpi.analysis.leaderboard import findings, tables
 from fedmpi.analysis.leaderboard import row_files as files
-from fedmpi.analysis.leaderboard import tables
 from fedmpi.analysis.leaderboard.board import CONSTANT, board
 from fedmpi.analysis.leaderboard.costs import SECONDS, cost
 from fedmpi.analysis.leaderboard.page import earlier_pages, pages
@@ -400,6 +400,11 @@ def test_the_page_says_where_runs_end_before_they_have_learned(tmp_path):
     line = "| *best round in the last tenth* |"
     assert f"{line} 30% | 30% |" in tables.scores(board(long, rows))
     assert f"{line} 30% | – |" in tables.scores(board(long, [each for each in rows if each.data == "one"]))
+    assert findings.too_short(board(long, rows)) == ""
+    later = [replace(each, best_round=20) if each.data == "two" else each for each in rows]
+    assert findings.too_short(board(long, later)).endswith(
+        "what trains more in a round is favoured: two 100%."
+    )
 
 
 def test_the_page_counts_what_validation_chose_where_most_methods_draw_it(demo):

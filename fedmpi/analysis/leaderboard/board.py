@@ -28,6 +28,9 @@ OPEN, DIVERGED, NONE = "open", "diverged", "none"
 _MOST = 1
 """So many methods may be better than a constant prediction where methods are said not to learn more."""
 
+_MANY = 10
+"""Runs of fewer rounds have no last tenth."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -204,6 +207,17 @@ class Board:
         """Finished federations on which at most one method is better than a constant prediction."""
         against = {data: list(self.verdicts(data, CONSTANT).values()) for data in self.finished}
         return [data for data, each in against.items() if each and each.count("better") <= _MOST]
+
+    def late(self, data: str) -> float:
+        """Return the share of the winners' runs whose best round is in the last tenth; NaN if unfinished."""
+        late: list[bool] = []
+        for method in self.competitors if data in self.finished else ():
+            cases = self.track.candidates.get((data, method), ())
+            rounds = int(cases[0].settings.get("rounds", 0)) if cases else 0
+            late += [
+                row.best_round > 0.9 * rounds for row in self.entry(data, method).rows if rounds >= _MANY
+            ]
+        return float(np.mean(late)) if late else math.nan
 
     def leads(self, method: str) -> list[float]:
         """Return the mean leads over FedAvg on finished federations, in points; without those of no score."""

@@ -23,8 +23,8 @@ _ALONE = {
 _ALL = "all"
 _WORDS = {"equivalent": f"within {ROPE:g} point on the typical federation"}
 _KINDS = (
-    *("track", "federations", "count", "largest mean lead over FedAvg, points", "how sure", "next"),
-    *("FLOP, times FedAvg's", "time to target, times FedAvg's"),
+    *("track", "federations", "count", "largest mean lead over FedAvg, points", "on each", "how sure"),
+    *("next", "FedAvg tuned again", "FLOP, times FedAvg's", "time to target, times FedAvg's"),
 )
 _PARTITIONS = {
     "iid": "iid",
@@ -33,6 +33,9 @@ _PARTITIONS = {
 }
 _FEW = 12
 """With so many federations or fewer the interval of the mean is too narrow (`fedmpi.judging.equivalence`)."""
+
+_LATE = 0.3
+"""With such a share of the winners' runs whose best round is in the last tenth rounds are too few."""
 
 _SHOWN = 3
 """So many methods of a group are named."""
@@ -50,7 +53,7 @@ def sentences(found: Board) -> list[str]:
     """Return what is to be known first of a track, one thought each."""
     if not found.finished:
         return ["No federation is finished yet."]
-    parts = (progress, lead, decided, verdicts, by_chance, few, not_learned, ranked)
+    parts = (progress, lead, decided, verdicts, by_chance, few, not_learned, too_short, ranked)
     listed = [part(found) for part in parts]
     return [each for each in listed if each]
 
@@ -79,14 +82,18 @@ def lead(found: Board) -> str:
     interval = "" if math.isnan(best.low) else f"95 % interval {best.low:+z.1f} to {best.high:+z.1f}; "
     at = f", at {spent.flops:.2f} times FedAvg's FLOP" if spent.flops > 0 else ""
     if not math.isnan(price):
-        at += f" and {price:.2f} times its time to the target, which {spent.reached:.0%} of the runs reach"
+        control = cost(found, AGAIN).to_target[SECONDS] if found.leads(AGAIN) else math.nan
+        same = "" if math.isnan(control) else f" ({algorithm_name(AGAIN)}: {control:.2f})"
+        at += f" and {price:.2f} times its time to the target{same}"
+        at += f", which {spent.reached:.0%} of the runs reach"
     said = f"{algorithm_name(first)} has the largest mean lead over FedAvg: {best.mean:+z.1f} points"
     sure = {
         "better": f" It is judged better, with probability {_chance(best.better)}.",
         "equivalent": f" The two are practically equivalent, with probability {_chance(best.equivalent)}.",
         UNDECIDED: ""
         if math.isnan(best.better)
-        else f" That it is better has probability {best.better:.2f}: undecided.",
+        else f" That it is better by more than {ROPE:g} point on the typical federation has probability "
+        f"{best.better:.2f}: undecided.",
     }
     many = len(_rivals(found))
     chance = f" It is the largest of {many} means, so likely too large." if many > 1 else ""
@@ -106,7 +113,7 @@ def _spread(leads: Sequence[float]) -> str:
     """Return the median, the least and the largest lead."""
     if len(leads) == 1:
         return "on one federation"
-    return f"median {np.median(leads):+z.1f}, on single federations {min(leads):+z.1f} to {max(leads):+z.1f}"
+    return f"median {np.median(leads):+z.1f}, on single federations {_range(leads)}"
 
 
 def _without_the_best(leads: Mapping[str, float]) -> str:
@@ -176,10 +183,11 @@ def by_chance(found: Board) -> str:
     again = found.leads(AGAIN)
     if not again:
         return ""
-    return (
-        f"{algorithm_name(AGAIN)}, with other candidates, moves FedAvg's score by {np.mean(again):+z.1f} "
-        f"points ({_spread(again)}): leads of that size may be the tuning's."
-    )
+    what = f"{algorithm_name(AGAIN)}, with other candidates, differs from FedAvg by"
+    if len(again) == 1:
+        return f"{what} {again[0]:+z.1f} points. That is one draw, and bounds nothing."
+    average = f"{np.mean(again):+z.1f} on average"
+    return f"{what} {_range(again)} points on single federations, {average}: so much may be the tuning's."
 
 
 def few(found: Board) -> str:
@@ -201,6 +209,18 @@ def not_learned(found: Board) -> str:
     return (
         f"On {len(without)} of {len(found.finished)} federations at most one method is significantly better "
         f"than a constant prediction: {joined(without)}."
+    )
+
+
+def too_short(found: Board) -> str:
+    """Return on which federations runs end before they have learned."""
+    late = {data: share for data in found.finished if (share := found.late(data)) > _LATE}
+    if not late:
+        return ""
+    shares = joined([f"{data} {share:.0%}" for data, share in late.items()])
+    return (
+        "Where many of the winners' runs have their best round in the last tenth, more rounds would raise "
+        f"scores, and what trains more in a round is favoured: {shares}."
     )
 
 
@@ -233,10 +253,21 @@ def _kinds(found: Board) -> Iterator[list[object]]:
         order = sorted(means, key=lambda method: -means[method])[:_SHOWN]
         shown = [f"{algorithm_name(method)} {means[method]:+z.1f}" for method in order]
         if order:
-            spent = cost(part, order[0])
-            costs = map(_times, (spent.flops, spent.to_target[SECONDS]))
-            sure = _sure(part, order[0], whole=label == _ALL)
-            yield [title(found), label, len(federations), shown[0], sure, ", ".join(shown[1:]), *costs]
+            spent, sure = cost(part, order[0]), _sure(part, order[0], whole=label == _ALL)
+            count = f"{len(federations)} of {len(found.federations)}" if found.open else len(federations)
+            yield [
+                *(title(found), label, count, shown[0], _range(whole[order[0]]), sure, ", ".join(shown[1:])),
+                _range(part.leads(AGAIN)),
+                *map(_times, (spent.flops, spent.to_target[SECONDS])),
+            ]
+
+
+def _range(leads: Sequence[float]) -> str:
+    """Return the least and the largest lead."""
+    if not leads:
+        return "–"
+    least, most = (f"{each:+z.1f}" for each in (min(leads), max(leads)))
+    return least if len(leads) == 1 else f"{least} to {most}"
 
 
 def _sure(part: Board, method: str, *, whole: bool) -> str:

@@ -20,9 +20,6 @@ _NONE = "–"
 _FEW = 3
 """A setting of so many values at most is one that is counted."""
 
-_MANY = 10
-"""Runs of fewer rounds have no last tenth."""
-
 _MARKS = {"better": " ▲", "worse": " ▼"}
 
 
@@ -165,17 +162,8 @@ def _constants(found: Board) -> list[list[str]]:
 
 def _late(found: Board) -> list[list[str]]:
     """Return how many of the winners' runs have their best round in the last tenth of the rounds."""
-    shares = [_share_late(found, data) for data in found.federations]
+    shares = [_number(found.late(data), ".0%") for data in found.federations]
     return [["*best round in the last tenth*", *shares]] if {*shares} != {_NONE} else []
-
-
-def _share_late(found: Board, data: str) -> str:
-    late = []
-    for method in found.competitors:
-        cases = found.track.candidates.get((data, method), ())
-        rounds = int(cases[0].settings.get("rounds", 0)) if cases else 0
-        late += [row.best_round > 0.9 * rounds for row in found.entries[data, method].rows if rounds >= _MANY]
-    return f"{mean(late):.0%}" if late and data in found.finished else _NONE
 
 
 def _best(found: Board, data: str) -> str:
