@@ -39,6 +39,7 @@ html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 BELOW = {
     "bench/README": "/bench/*/README",
+    "bench/leaderboard/README": "/bench/leaderboard/history",
     "docs/reproduction": "/docs/reproduction/*",
     "jobs/README": "/jobs/*/README",
 }
