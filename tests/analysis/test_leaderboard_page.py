@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fedmpi.analysis.leaderboard import findings
+from fedmpi.analysis.leaderboard import findings, tables
 from fedmpi.analysis.leaderboard.board import board
 from fedmpi.analysis.leaderboard.budget import expected, tried
 from fedmpi.analysis.leaderboard.page import pages
@@ -138,6 +138,22 @@ def test_the_expected_score_is_that_of_the_candidates(found, whole):
     one, two, *more = expected(whole, "ditto")
     assert (two - one) == pytest.approx(0.1 * (8 / 9 - 4 / 9))
     assert all(math.isnan(each) for each in more)
+
+
+def test_winners_with_the_smallest_or_largest_rate_of_their_optimizer_are_counted(found, rows):
+    rates = {"draw1": "sgd 0.2", "draw2": "adam 0.1", "draw3": "adam 0.3", "fedper": "adam 0.15"}
+
+    def settings(row):
+        name = row.method if row.method == "fedper" and row.stage != TUNING else row.case.split("-")[-1]
+        optimizer, rate = rates.get(name, "sgd 0.2").split()
+        return f"optimizer={optimizer} optimizer.lr={rate}{row.data[0] == 'B':d}"
+
+    rows = [replace(row, settings=settings(row)) for row in rows]
+    found = board(found, rows, planted.constants(found))
+    lines = [line.split("|")[1:-1] for line in tables.choices(found).splitlines()]
+    cells = {label.strip(): [each.strip() for each in others] for label, *others in lines}
+    assert cells["`optimizer=adam`"] == ["67%", *["1 of 5"] * 8]
+    assert cells["the smallest or largest `optimizer.lr` tried"] == ["100%", *["4 of 5"] * 8]
 
 
 def test_a_candidate_that_diverges_has_the_score_of_the_constant(found, rows):

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from fedmpi.analysis.cells import grouped
 from fedmpi.analysis.leaderboard.board import CONSTANT, OPEN, Board
 from fedmpi.analysis.leaderboard.budget import BUDGETS, diverged, expected, tried
 from fedmpi.analysis.leaderboard.costs import TO_TARGET, cost, mean
-from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE
+from fedmpi.analysis.leaderboard.rows import ALONE, REFERENCE, Row
 from fedmpi.analysis.names import algorithm_name
 from fedmpi.judging.estimates import estimate
 from fedmpi.tables.table import Column, Table
@@ -194,48 +193,76 @@ def _setting(found: Board, data: str, method: str) -> str:
 
 
 def choices(found: Board) -> str:
-    """Return how many winners have each value of what most methods draw from a few values, by federation."""
-    tried = {
-        method: {
-            part
-            for data in found.finished
-            for row in found.entries[data, method].tuning
-            for part in row.settings.split()
-        }
+    """Return how many winners have what, by federation, of what most methods draw.
+
+    Each of a few values; or the smallest or largest of many numbers.
+    """
+    candidates = {
+        method: [row for data in found.finished for row in found.entries[data, method].tuning]
         for method in found.competitors
     }
-    drawn = {method: {part.partition("=")[0] for part in parts} for method, parts in tried.items()}
-    values = grouped(sorted(set().union(*tried.values())), lambda part: part.partition("=")[0])
-    users = {key: [method for method in drawn if key in drawn[method]] for key in values}
-    most = max(2, len(drawn)) / 2
-    lines = [
-        [
-            f"`{part}`",
-            f"{_tried(found, part, users[key]):.0%}",
-            *(_choosing(found, data, part, users[key]) for data in found.federations),
-        ]
-        for key, parts in values.items()
-        if len(parts) <= _FEW and len(users[key]) > most
-        for part in parts
-    ]
+    drawn = {method: {key for row in rows for key in _parts(row)} for method, rows in candidates.items()}
+    lines = []
+    for key in sorted(set().union(*drawn.values())):
+        users = [method for method in drawn if key in drawn[method]]
+        if len(users) <= max(2, len(drawn)) / 2:
+            continue
+        values = {value for method in users for row in candidates[method] if (value := _parts(row).get(key))}
+        having: dict[str, _Having] = {
+            f"`{key}={value}`": partial(_has, key, value) for value in sorted(values)
+        }
+        if len(values) > _FEW:
+            if not all(map(_is_number, values)):
+                continue
+            having = {f"the smallest or largest `{key}` tried": partial(_outermost, key)}
+        for label, has in having.items():
+            counts = [_choosing(found, data, has, users) for data in found.federations]
+            lines.append([label, f"{_tried(found, has, users):.0%}", *counts])
     return markdown_of(("", "of the candidates", *found.federations), lines) if lines else ""
 
 
-def _tried(found: Board, part: str, methods: Sequence[str]) -> float:
-    """Return the share of the candidates of some methods that have a setting."""
-    return mean(
-        part in row.settings.split()
-        for data in found.finished
-        for method in methods
-        for row in found.entries[data, method].tuning
-    )
+_Having = Callable[[Sequence[Row], Row], bool]
+"""Whether one of a method's candidates on a federation has something."""
 
 
-def _choosing(found: Board, data: str, part: str, methods: Sequence[str]) -> str:
-    """Return how many of some methods have a setting in their winner on a federation."""
-    rows = [each for method in methods if (each := found.entries[data, method].rows)]
-    count = sum(part in each[0].settings.split() for each in rows)
-    return f"{count} of {len(rows)}" if data in found.finished else OPEN
+def _parts(row: Row) -> dict[str, str]:
+    """Return the settings that the tuning varies."""
+    return {key: value for key, _, value in (part.partition("=") for part in row.settings.split())}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _has(key: str, value: str, _: Sequence[Row], row: Row) -> bool:
+    return _parts(row).get(key) == value
+
+
+def _outermost(key: str, tuning: Sequence[Row], row: Row) -> bool:
+    """Return whether no candidate has a smaller number, or none a larger one.
+
+    Of an option of a part, such as `optimizer.lr`, among those with the same part: ranges depend on it.
+    """
+    parts, of = _parts(row), key.rpartition(".")[0]
+    others = [each for each in map(_parts, tuning) if key in each and each.get(of) == parts.get(of)]
+    numbers = [float(each[key]) for each in others]
+    return key in parts and float(parts[key]) in (min(numbers), max(numbers))
+
+
+def _tried(found: Board, has: _Having, methods: Sequence[str]) -> float:
+    """Return the share of the candidates of some methods that have something."""
+    tuned = (found.entries[data, method].tuning for data in found.finished for method in methods)
+    return mean(has(rows, row) for rows in tuned for row in rows)
+
+
+def _choosing(found: Board, data: str, has: _Having, methods: Sequence[str]) -> str:
+    """Return how many of some methods' winners have it on a federation."""
+    entries = [each for method in methods if (each := found.entries[data, method]).rows]
+    count = sum(has(each.tuning, each.rows[0]) for each in entries)
+    return f"{count} of {len(entries)}" if data in found.finished else OPEN
 
 
 def _methods(found: Board) -> list[str]:
