@@ -420,6 +420,7 @@ def test_the_page_counts_what_validation_chose_where_most_methods_draw_it(demo):
             for place, each in enumerate(tried)
         ]
     assert tables.choices(board(demo, rows)).splitlines()[2:] == [
+        "| the smallest or largest `lr` tried | 80% | 2 of 2 | 2 of 2 |",
         "| `optimizer=adam` | 60% | 1 of 2 | 1 of 2 |",
         "| `optimizer=sgd` | 40% | 1 of 2 | 1 of 2 |",
     ]
