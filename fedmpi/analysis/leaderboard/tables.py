@@ -193,9 +193,9 @@ def _setting(found: Board, data: str, method: str) -> str:
 
 
 def choices(found: Board) -> str:
-    """Return how many winners have what, by federation, of what most methods draw.
+    """Return what validation chose on each federation, of the settings that most methods draw.
 
-    Each of a few values; or the smallest or largest of many numbers.
+    Counts the winners that have each of a few values, or the smallest or largest of many numbers.
     """
     candidates = {
         method: [row for data in found.finished for row in found.entries[data, method].tuning]
@@ -222,7 +222,7 @@ def choices(found: Board) -> str:
 
 
 _Having = Callable[[Sequence[Row], Row], bool]
-"""Whether one of a method's candidates on a federation has something."""
+"""Takes a method's candidates on a federation, and one of them: whether a line counts this one."""
 
 
 def _parts(row: Row) -> dict[str, str]:
@@ -244,25 +244,27 @@ def _has(key: str, value: str, _: Sequence[Row], row: Row) -> bool:
 def _outermost(key: str, tuning: Sequence[Row], row: Row) -> bool:
     """Return whether no candidate has a smaller number, or none a larger one.
 
-    Of an option of a part, such as `optimizer.lr`, among those with the same part: ranges depend on it.
+    Rates are compared among candidates with the same optimizer, since their range may depend on it.
     """
     parts, of = _parts(row), key.rpartition(".")[0]
-    others = [each for each in map(_parts, tuning) if key in each and each.get(of) == parts.get(of)]
-    numbers = [float(each[key]) for each in others]
-    return key in parts and float(parts[key]) in (min(numbers), max(numbers))
+    others = [each for each in map(_parts, tuning) if each.get(of) == parts.get(of)]
+    numbers = [float(each[key]) for each in others if key in each]
+    return bool(numbers) and key in parts and float(parts[key]) in (min(numbers), max(numbers))
 
 
 def _tried(found: Board, has: _Having, methods: Sequence[str]) -> float:
-    """Return the share of the candidates of some methods that have something."""
+    """Return the share of some methods' candidates that a line counts."""
     tuned = (found.entries[data, method].tuning for data in found.finished for method in methods)
     return mean(has(rows, row) for rows in tuned for row in rows)
 
 
 def _choosing(found: Board, data: str, has: _Having, methods: Sequence[str]) -> str:
-    """Return how many of some methods' winners have it on a federation."""
+    """Return how many of some methods' winners a line counts on a federation."""
+    if data not in found.finished:
+        return OPEN
     entries = [each for method in methods if (each := found.entries[data, method]).rows]
     count = sum(has(each.tuning, each.rows[0]) for each in entries)
-    return f"{count} of {len(entries)}" if data in found.finished else OPEN
+    return f"{count} of {len(entries)}"
 
 
 def _methods(found: Board) -> list[str]:
